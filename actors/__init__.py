@@ -1,0 +1,1 @@
+"""Who acts: journal, loop, queues, tools, models, supervisor, and what users hold."""

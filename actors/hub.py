@@ -1,0 +1,79 @@
+"""Who watches which stream. Published to by the Journal; a watcher never slows it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from refold.events.fact import Fact
+
+
+class Published(msgspec.Struct, frozen=True):
+    """One durable append, as watchers get it.
+
+    Attributes:
+        first: version of its first event.
+        time: ms since 1970 (UTC).
+        states: `states[i]` is the state before `facts[i]`; one more than there are facts.
+    """
+
+    stream: bytes
+    first: int
+    time: int
+    facts: tuple[Fact, ...]
+    states: tuple[Any, ...]
+
+
+Watcher = Callable[[Published | Exception], None]
+"""Gets every append of a stream in order; or the error that stopped the stream."""
+
+
+class Hub:
+    """The watchers of all streams. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watchers: dict[bytes, tuple[Watcher, ...]] = {}
+        self._latest: dict[bytes, Any] = {}
+
+    def know(self, stream: bytes, state: Any) -> None:
+        """This is the committed state of a hosted stream."""
+        self._latest[stream] = state
+
+    def unknow(self, stream: bytes) -> None:
+        """The stream is not hosted any more."""
+        self._latest.pop(stream, None)
+
+    def latest(self, stream: bytes) -> Any:
+        """The committed state of a stream, or None if it is not hosted."""
+        return self._latest.get(stream)
+
+    def watch(self, stream: bytes, watcher: Watcher) -> Callable[[], None]:
+        """Have `watcher` called for every append from now on; returns how to end that.
+
+        It is called on the Journal's thread, so it must only put things away, and not raise.
+        """
+        with self._lock:
+            self._watchers[stream] = (*self._watchers.get(stream, ()), watcher)
+        return lambda: self._forget(stream, watcher)
+
+    def publish(self, stream: bytes, published: Published | Exception) -> None:
+        """Give it to all watchers of the stream."""
+        for watcher in self._watchers.get(stream, ()):
+            watcher(published)
+
+    def fail_all(self, error: Exception) -> None:
+        """Tell all watchers that nothing will come any more."""
+        for stream in list(self._watchers):
+            self.publish(stream, error)
+
+    def _forget(self, stream: bytes, watcher: Watcher) -> None:
+        with self._lock:
+            left = tuple(w for w in self._watchers.get(stream, ()) if w is not watcher)
+            if left:
+                self._watchers[stream] = left
+            else:
+                self._watchers.pop(stream, None)

@@ -1,0 +1,64 @@
+"""Calling awaited listeners: one after the other, in the order of their subscription."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from refold.actors.kit import Listener
+from refold.actors.messages import Notify
+from refold.events.agent import inputs
+from refold.events.agent.bodies import Failure, encode
+from refold.events.agent.contents import Contents
+from refold.events.agent.projection import project
+from refold.events.canonical import canonical_text
+from refold.events.fact import Offer
+
+
+async def called(function: Callable[..., Any], pool: ThreadPoolExecutor, *args: Any) -> Any:
+    """The result of a user's function: awaited if it is async, on a thread if it is not."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*args)
+    loop = asyncio.get_running_loop()
+    value = await loop.run_in_executor(pool, function, *args)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def notify(
+    message: Notify,
+    *,
+    listeners: Callable[[], tuple[Listener, ...]],
+    contents: Contents,
+    pool: ThreadPoolExecutor,
+    clock: Callable[[], int],
+) -> Offer | None:
+    """Tell the listeners of each event. The first that raises ends it: an input that says so."""
+    for number, fact in enumerate(message.facts):
+        event = project(message.states[number], fact, message.states[number + 1], contents)
+        if event is None:
+            continue
+        told: list[Listener] = []
+        # A listener that subscribes while the others are told hears of this event too.
+        while waiting := [listener for listener in listeners() if listener not in told]:
+            told.append(waiting[0])
+            try:
+                await called(waiting[0], pool, event)
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:  # a listener's SystemExit is its failure, no more
+                return _failure(error, message.states[number + 1], clock)
+    return None
+
+
+def _failure(error: BaseException, state: Any, clock: Callable[[], int]) -> Offer:
+    provider, _, model = (state.run.model if state.run else "").partition("/")
+    failure = Failure(
+        message=canonical_text(str(error)) or type(error).__name__,
+        provider=provider,
+        model=model,
+        timestamp=clock(),
+    )
+    return Offer(inputs.ListenerFailed(), encode(failure))

@@ -1,0 +1,191 @@
+"""Models: calls models, and tells the Loop what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from refold.actors.actor import Address, LoopActor
+from refold.actors.arguments import fitted
+from refold.actors.contents import StreamContents
+from refold.actors.gatherer import Gatherer
+from refold.actors.messages import Accepted, Message, Offered, Perform, Refused
+from refold.actors.providers.provider import Finish, Provider
+from refold.actors.signals import Signals
+from refold.events.agent import bodies, effects, inputs
+from refold.events.agent.bodies import AssistantEnd, Failure
+from refold.events.agent.context import Request, request_of
+from refold.events.agent.heads import CallHead
+from refold.events.agent.messages import ToolCall
+from refold.events.behaviour import Discard
+from refold.events.canonical import canonical_text
+from refold.events.errors import ModelError, ToolArgumentsError
+from refold.events.fact import Offer
+
+
+class Models(LoopActor):
+    """Calls models on an event loop: many calls at once, no thread for any of them.
+
+    Args:
+        resolve: the provider of a model name.
+        contents: the contents of a session.
+        clock: ms since 1970 (UTC).
+        delta_interval: seconds for which pieces of a stream are gathered; 0: each by itself.
+    """
+
+    def __init__(
+        self,
+        *,
+        event_loop: asyncio.AbstractEventLoop,
+        loop: Address,
+        resolve: Callable[[str], Provider],
+        contents: Callable[[bytes], StreamContents],
+        signals: Signals,
+        clock: Callable[[], int],
+        delta_interval: float,
+    ) -> None:
+        super().__init__(event_loop)
+        self._loop = loop
+        self._resolve = resolve
+        self._contents = contents
+        self._signals = signals
+        self._clock = clock
+        self._interval = delta_interval
+        self._calls: dict[tuple[bytes, int], asyncio.Task[None]] = {}
+        self._credits: dict[int, asyncio.Event] = {}
+        self._tokens = 0
+
+    @property
+    def under_way(self) -> frozenset[tuple[bytes, int]]:
+        """Streams and numbers of the calls that are being made."""
+        return frozenset(self._calls)
+
+    def handle(self, message: Message) -> None:
+        """Act on one message."""
+        match message:
+            case Accepted() | Refused():
+                credit = self._credits.pop(message.token, None)
+                if credit is not None:
+                    credit.set()
+            case Perform(effect=effects.CallModel() as effect):
+                key = (message.stream, effect.call)
+                task = self.loop.create_task(self._call(message, effect))
+                self._calls[key] = task
+                task.add_done_callback(lambda _: self._calls.pop(key, None))
+            case Perform(effect=effects.SignalAbort(run=run)):
+                self._signals.abort(message.stream, run)
+            case Perform(effect=Discard()):
+                for (stream, _), task in list(self._calls.items()):
+                    if stream == message.stream:
+                        task.cancel()
+
+    def on_stop(self) -> None:
+        """End all calls."""
+        for task in self._calls.values():
+            task.cancel()
+
+    async def _call(self, perform: Perform, effect: effects.CallModel) -> None:
+        state = perform.state
+        signal = self._signals.of(perform.stream, state.active.number, effect.aborted)
+        gatherer = Gatherer(
+            call=effect.call,
+            interval=self._interval,
+            send=lambda offers, done: self._offer(perform, offers, done),
+        )
+        try:
+            request = request_of(state, self._contents(perform.stream))
+            provider = self._resolve(request.model)
+            finish: Finish | None = None
+            async for event in provider.stream(request, signal):
+                if isinstance(event, Finish):
+                    finish = event
+                    break
+                await gatherer.take(event)
+            if finish is None:
+                raise ModelError(
+                    f"the provider of {request.model} ended without a word", "protocol"
+                )
+            gatherer.finish(self._finished(request, finish, gatherer, state))
+        except asyncio.CancelledError:
+            gatherer.drop()
+            raise
+        except Exception as error:  # what a provider raises is the outcome of its call
+            gatherer.drop()
+            self._failed(perform, effect, error)
+
+    def _finished(self, request: Request, finish: Finish, gatherer: Gatherer, state: Any) -> Offer:
+        streamed = bodies.assembled(gatherer.pieces)
+        content = streamed if finish.content is None else finish.content
+        whole = content != streamed
+        calls = tuple(block for block in content if isinstance(block, ToolCall))
+        problems = self._problems(request, state, calls)
+        provider, _, model = request.model.partition("/")
+        end = AssistantEnd(
+            provider=provider,
+            model=model,
+            timestamp=self._clock(),
+            content=content if whole else None,
+            error_message=(
+                None if finish.error_message is None else canonical_text(finish.error_message)
+            ),
+            response_id=finish.response_id,
+            problems=tuple(problems.items()),
+        )
+        return Offer(
+            inputs.ModelFinished(
+                call=gatherer.call,
+                stop_reason=finish.stop_reason,
+                calls=tuple(CallHead(call.id, call.name, call.id in problems) for call in calls),
+                usage=finish.usage,
+                kind=finish.error_kind,
+                whole=whole,
+                size=gatherer.size,
+                translation=finish.translation,
+                wire_digest=finish.wire_digest,
+            ),
+            bodies.encode(end),
+        )
+
+    def _problems(
+        self, request: Request, state: Any, calls: tuple[ToolCall, ...]
+    ) -> dict[str, str]:
+        """Arguments that do not fit, by call id. Tools that prepare theirs are checked later."""
+        schemas = {spec.name: spec.parameters for spec in request.tools}
+        problems = {}
+        for call in calls:
+            tool = state.active.tools.find(call.name)
+            if tool is None or tool.prepares:
+                continue
+            try:
+                fitted(call.name, schemas[call.name], call.arguments)
+            except ToolArgumentsError as error:
+                problems[call.id] = str(error)
+        return problems
+
+    def _failed(self, perform: Perform, effect: effects.CallModel, error: Exception) -> None:
+        provider, _, model = perform.state.active.model.partition("/")
+        failure = Failure(
+            message=canonical_text(str(error)) or type(error).__name__,
+            provider=provider,
+            model=model,
+            timestamp=self._clock(),
+        )
+        kind: Any = error.kind if isinstance(error, ModelError) else "unknown"
+        fact = inputs.ModelFailed(call=effect.call, kind=kind)
+        self._offer(perform, (Offer(fact, bodies.encode(failure)),), done=True)
+
+    def _offer(self, perform: Perform, offers: tuple[Offer, ...], done: bool) -> asyncio.Event:
+        """Send inputs; the event is set once they are shown."""
+        self._tokens += 1
+        credit = self._credits[self._tokens] = asyncio.Event()
+        self._loop.tell(
+            Offered(
+                stream=perform.stream,
+                offers=offers,
+                sender="models",
+                token=self._tokens,
+                done=(perform.effect.key,) if done else (),
+            )
+        )
+        return credit

@@ -1,0 +1,1 @@
+"""The agent as a behaviour: messages, facts, state, and the loop as a table of phases."""

@@ -1,0 +1,262 @@
+"""The fold: the state after each fact. Total over every fact ever written, and never refuses.
+
+Facts of a run's turns are here and in `evolve_turn`; this file holds the table and what may come
+in any phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from refold.events.agent import facts, inputs
+from refold.events.agent.batch import awaits_hook
+from refold.events.agent.evolve_calls import (
+    after_hook_on_call,
+    ended,
+    finish_run,
+    recover_batch,
+    report,
+    take_up,
+    tools_called,
+)
+from refold.events.agent.evolve_turn import (
+    begin_run,
+    fail,
+    message_end,
+    message_start,
+    message_update,
+    model_finished,
+    next_turn,
+    turn_end,
+)
+from refold.events.agent.heads import heads_of
+from refold.events.agent.inputs import QueueName
+from refold.events.agent.state import Item, Phase, SessionState, Stream
+from refold.events.fact import Fact, UnknownEvent
+from refold.events.vector import Vector
+
+Rule = Callable[[SessionState, Any], SessionState]
+
+
+def evolve(state: SessionState, fact: Fact) -> SessionState:
+    """The state after `fact`."""
+    moved = replace(state, version=state.version + 1)
+    rule = EVOLVE.get(type(fact))
+    return rule(moved, fact) if rule else moved
+
+
+def _created(state: SessionState, fact: inputs.Created) -> SessionState:
+    return replace(state, uid=fact.uid, name=fact.name)
+
+
+def _renamed(state: SessionState, fact: inputs.Renamed) -> SessionState:
+    return replace(state, name=fact.name)
+
+
+def _settings_requested(state: SessionState, fact: inputs.SettingsRequested) -> SessionState:
+    given = {
+        name: value
+        for name in fact.__struct_fields__
+        if (value := getattr(fact, name)) is not UNSET
+    }
+    return replace(state, settings=replace(state.settings, **given))
+
+
+def _history_replaced(state: SessionState, fact: inputs.HistoryReplaced) -> SessionState:
+    customs = any(shape.role == "custom" for shape in fact.shapes)
+    heads = heads_of(fact.shapes, state.version)
+    return replace(state, messages=Vector(heads), customs=customs)
+
+
+def _reset(state: SessionState, _: Fact) -> SessionState:
+    return replace(state, messages=Vector(), steering=(), follow_up=(), error=None, shown=None)
+
+
+def _prompted(state: SessionState, fact: inputs.Prompted) -> SessionState:
+    return begin_run(state, inject=heads_of(fact.shapes, state.version))
+
+
+def _continued(state: SessionState, _: Fact) -> SessionState:
+    if state.messages[-1].role != "assistant":
+        return begin_run(state)
+    return begin_run(state, take="steering" if state.steering else "follow_up")
+
+
+def _queued(state: SessionState, fact: inputs.Queued) -> SessionState:
+    item = Item(state.version, heads_of(fact.shapes, state.version))
+    state = _with_queue(state, fact.queue, (*state.queue(fact.queue), item))
+    if state.phase is Phase.IDLE and state.settings.idle_queue == "run":
+        return begin_run(state, take=fact.queue)
+    return state
+
+
+def _cancelled(state: SessionState, fact: inputs.Cancelled) -> SessionState:
+    return replace(
+        state,
+        steering=tuple(item for item in state.steering if item.id != fact.item),
+        follow_up=tuple(item for item in state.follow_up if item.id != fact.item),
+    )
+
+
+def _cleared(state: SessionState, fact: inputs.Cleared) -> SessionState:
+    for queue in fact.queues:
+        state = _with_queue(state, queue, ())
+    return state
+
+
+def _drained(state: SessionState, fact: facts.Drained) -> SessionState:
+    run = state.active
+    taken = [item for item in state.queue(fact.queue) if item.id in fact.items]
+    left = tuple(item for item in state.queue(fact.queue) if item.id not in fact.items)
+    heads = tuple(head for item in taken for head in item.heads)
+    run = replace(run, inject=run.inject + heads, take=None, polled=True)
+    phase = Phase.TURN if state.phase is Phase.POLL else state.phase
+    return replace(_with_queue(state, fact.queue, left), run=run, phase=phase)
+
+
+def _with_queue(state: SessionState, name: QueueName, items: tuple[Item, ...]) -> SessionState:
+    return replace(state, **{name: items})
+
+
+def _abort_requested(state: SessionState, _: Fact) -> SessionState:
+    if state.run is None:  # someone else asked for it a moment too late
+        return state
+    return replace(state, run=replace(state.active, aborted=True))
+
+
+def _agent_start(state: SessionState, _: Fact) -> SessionState:
+    return replace(state, phase=Phase.TURN)
+
+
+def _turn_start(state: SessionState, _: Fact) -> SessionState:
+    run = replace(state.active, reply=None, results=(), batch=None, transform=0)
+    return replace(state, run=run, phase=Phase.INJECT)
+
+
+def _context_built(state: SessionState, fact: facts.ContextBuilt) -> SessionState:
+    run = replace(
+        state.active,
+        counted=fact.count,
+        transform=fact.transform,
+        polled=True,
+        inject=(),
+        injected=0,
+    )
+    return replace(state, run=run, phase=Phase.CALL)
+
+
+def _model_called(state: SessionState, fact: facts.ModelCalled) -> SessionState:
+    run = replace(state.active, stream=Stream(call=fact.call, since=state.version))
+    return replace(state, run=run, phase=Phase.STREAM, model_calls=fact.call)
+
+
+def _model_delta(state: SessionState, fact: inputs.ModelDelta) -> SessionState:
+    run = state.active
+    assert run.stream is not None
+    arrived = state.version if fact.pieces else run.stream.arrived
+    stream = replace(run.stream, began=True, arrived=arrived)
+    return replace(state, run=replace(run, stream=stream))
+
+
+def _hook_called(state: SessionState, fact: facts.HookCalled) -> SessionState:
+    state = replace(state, hook_calls=fact.call)
+    run = state.active
+    if state.phase is Phase.BATCH:
+        return after_hook_on_call(state, fact.index, fact)
+    phase = Phase.TRANSFORM if state.phase is Phase.INJECT else state.phase
+    run = replace(run, hook=fact.call, asked=state.version, polled=True)
+    return replace(state, run=run, phase=phase)
+
+
+def _hook_returned(state: SessionState, fact: inputs.HookReturned) -> SessionState:
+    run = state.active
+    if fact.call != run.hook:
+        return after_hook_on_call(state, awaits_hook(run.batch, fact.call), fact)
+    run = replace(run, hook=0)
+    if state.phase is Phase.TRANSFORM:
+        run = replace(run, transform=state.version if fact.patched else 0)
+        return replace(state, run=run, phase=Phase.CONTEXT)
+    return next_turn(replace(state, run=run), fact)
+
+
+def _hook_raised(state: SessionState, fact: inputs.HookRaised) -> SessionState:
+    run = state.active
+    if fact.call != run.hook:
+        return after_hook_on_call(state, awaits_hook(run.batch, fact.call), fact)
+    return fail(state)
+
+
+def _fails(state: SessionState, _: Fact) -> SessionState:
+    return fail(state)
+
+
+def _agent_end(state: SessionState, _: Fact) -> SessionState:
+    return replace(state, phase=Phase.SETTLE, shown=None)
+
+
+def _settled(state: SessionState, _: Fact) -> SessionState:
+    rest = state.active.rest or state.settings.idle_queue == "hold"
+    state = replace(state, run=None, phase=Phase.IDLE)
+    waiting: QueueName | None = (
+        "steering" if state.steering else "follow_up" if state.follow_up else None
+    )
+    return state if rest or waiting is None else begin_run(state, take=waiting)
+
+
+def _recovered(state: SessionState, _: Fact) -> SessionState:
+    """A stream that was cut off is made again; see `recover_batch` for tools."""
+    run = state.active
+    if state.phase is Phase.STREAM:
+        run = replace(run, stream=None)
+        return replace(state, run=run, phase=Phase.CALL, shown=None)
+    return recover_batch(state) if state.phase is Phase.BATCH else state
+
+
+def _unknown(state: SessionState, fact: UnknownEvent) -> SessionState:
+    return replace(state, unreadable=state.unreadable or fact.type) if fact.critical else state
+
+
+EVOLVE: dict[type[Fact], Rule] = {
+    UnknownEvent: _unknown,
+    inputs.Created: _created,
+    inputs.Renamed: _renamed,
+    inputs.SettingsRequested: _settings_requested,
+    inputs.HistoryReplaced: _history_replaced,
+    inputs.ResetRequested: _reset,
+    inputs.Prompted: _prompted,
+    inputs.Continued: _continued,
+    inputs.Queued: _queued,
+    inputs.Cancelled: _cancelled,
+    inputs.Cleared: _cleared,
+    inputs.AbortRequested: _abort_requested,
+    inputs.ModelDelta: _model_delta,
+    inputs.ModelFinished: model_finished,
+    inputs.ModelFailed: _fails,
+    inputs.ToolProgressed: report,
+    inputs.ToolReturned: finish_run,
+    inputs.ToolFailed: finish_run,
+    inputs.HookReturned: _hook_returned,
+    inputs.HookRaised: _hook_raised,
+    inputs.ListenerFailed: _fails,
+    inputs.Recovered: _recovered,
+    facts.AgentStart: _agent_start,
+    facts.TurnStart: _turn_start,
+    facts.MessageStart: message_start,
+    facts.MessageUpdate: message_update,
+    facts.MessageEnd: message_end,
+    facts.ToolExecutionStart: take_up,
+    facts.ToolExecutionUpdate: take_up,
+    facts.ToolExecutionEnd: ended,
+    facts.TurnEnd: turn_end,
+    facts.AgentEnd: _agent_end,
+    facts.Settled: _settled,
+    facts.Drained: _drained,
+    facts.ContextBuilt: _context_built,
+    facts.ModelCalled: _model_called,
+    facts.ToolsCalled: tools_called,
+    facts.HookCalled: _hook_called,
+}

@@ -1,0 +1,1 @@
+"""Everything that refold promises, arranged like the code."""

@@ -1,0 +1,1 @@
+"""What is handed out: the distributions, and what they need."""

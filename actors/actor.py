@@ -14,7 +14,6 @@ from typing import Any
 
 import pykka
 from pykka._envelope import Envelope
-from pykka.messages import _ActorStop
 
 from refold.actors.messages import Failed, Message
 from refold.events.errors import ClosedError
@@ -88,10 +87,11 @@ class _Guarded:
             # pykka would stop every actor of the process for these.
             raise RuntimeError(f"{type(error).__name__} in {type(self).__name__}") from error
 
-    def on_failure(self, kind: Any, error: Any, trace: Any) -> None:
+    def on_failure(self, exception_type: Any, exception_value: Any, traceback: Any) -> None:
         """Called by pykka when this actor has died."""
         if self.failed is not None:
-            self.failed(Failed(actor=type(self).__name__, error=error.__cause__ or error))
+            error = exception_value.__cause__ or exception_value
+            self.failed(Failed(actor=type(self).__name__, error=error))
 
 
 class ThreadActor(_Guarded, pykka.ThreadingActor):
@@ -105,15 +105,18 @@ class ThreadActor(_Guarded, pykka.ThreadingActor):
 
 
 class _LoopInbox:
-    """An inbox that wakes an event loop instead of a thread."""
+    """An inbox that wakes an event loop instead of a thread, once for all that waits."""
 
     def __init__(self) -> None:
         self.waiting: queue.SimpleQueue[Envelope[Any]] = queue.SimpleQueue()
         self.wake: Callable[[], object] = lambda: None
+        self.woken = False
 
     def put(self, envelope: Envelope[Any], /) -> None:
         self.waiting.put(envelope)
-        self.wake()
+        if not self.woken:
+            self.woken = True
+            self.wake()
 
     def get(self) -> Envelope[Any]:
         return self.waiting.get()
@@ -141,18 +144,18 @@ class LoopActor(_Guarded, pykka.ThreadingActor):
         self.loop.call_soon_threadsafe(self._actor_loop_setup)
 
     def _take(self) -> None:
-        """As pykka's own loop, for one message."""
+        """As pykka's own loop, for all that waits."""
+        inbox: Any = self.actor_inbox
+        inbox.woken = False  # before looking: what comes from here on wakes again
+        while not self.actor_stopped.is_set() and not inbox.empty():
+            envelope = inbox.get()
+            try:
+                response = self._handle_receive(envelope.message)
+            except Exception:
+                self._handle_failure(*sys.exc_info())
+                self.on_failure(*sys.exc_info())
+                break
+            if envelope.reply_to is not None:
+                envelope.reply_to.set(response)
         if self.actor_stopped.is_set():
-            self._actor_loop_teardown()
-            return
-        envelope = self.actor_inbox.get()
-        try:
-            response = self._handle_receive(envelope.message)
-        except Exception:
-            self._handle_failure(*sys.exc_info())
-            self.on_failure(*sys.exc_info())
-            return
-        if envelope.reply_to is not None:
-            envelope.reply_to.set(response)
-        if isinstance(envelope.message, _ActorStop):
             self._actor_loop_teardown()

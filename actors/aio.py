@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from refold.actors.door import Prompt
-from refold.actors.engine import Engine, Options
+from refold.actors.engine import DEFAULTS, Engine, Options
 from refold.actors.providers.provider import Provider
 from refold.actors.run import AsyncRun
 from refold.actors.runtime import Durability, RuntimeCore, open_log
@@ -155,7 +155,7 @@ async def open_async(
     *,
     durability: Durability = "durable",
     providers: Sequence[Provider] = (),
-    options: Options = Options(),
+    options: Options = DEFAULTS,
 ) -> AsyncRuntime:
     """As `open`, on the running event loop."""
     log = await asyncio.to_thread(open_log, path, durability)

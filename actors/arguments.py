@@ -78,8 +78,10 @@ def _compiled(schema: str) -> tuple[Validator, Any]:
 
 def _place(error: jsonschema.ValidationError) -> str:
     path = [str(part) for part in error.absolute_path]
-    if error.validator == "required" and isinstance(error.validator_value, list):
-        missing = [key for key in error.validator_value if key not in error.instance]
+    required: Any = error.validator_value
+    if error.validator == "required" and isinstance(required, list):
+        instance: Any = error.instance
+        missing = [key for key in required if key not in instance]
         path.extend(missing[:1])
     return ".".join(path)
 

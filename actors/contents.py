@@ -12,7 +12,7 @@ from refold.events.agent.contents import message_of
 from refold.events.agent.heads import MessageHead
 from refold.events.agent.messages import Message
 from refold.events.errors import InvalidPointError
-from refold.events.fact import Fact
+from refold.events.fact import Fact, Offer
 from refold.store.log import Log
 
 MEMORY_LIMIT = 64 * 2**20
@@ -50,6 +50,14 @@ class Memory:
                 self._size -= dropped
 
 
+def remember(memory: Memory, stream: bytes, version: int, offer: Offer) -> None:
+    """Keep what has just been appended: it is about to be asked for."""
+    body = offer.body or b""
+    memory.put((stream, version), (offer.fact, body), 300 + len(body))
+    if offer.known is not None:
+        memory.put((stream, "assistant", version, 0, 0), offer.known, 500 + len(body))
+
+
 class StreamContents:
     """The `Contents` of one session (`refold.events.agent.contents`)."""
 
@@ -62,6 +70,9 @@ class StreamContents:
 
     def fact(self, version: int) -> tuple[Fact, bytes]:
         """The fact at `version` and its body (empty if it has none)."""
+        known = self._memory.get((self._stream, version))
+        if known is not None:
+            return known  # type: ignore[no-any-return]
         for recorded in self._log.read(self._stream, after=version - 1, until=version):
             return CODEC.decode(recorded.event), recorded.event.body or b""
         raise InvalidPointError(f"there is no event {version} in stream {self._stream.hex()}")
@@ -89,7 +100,7 @@ class StreamContents:
         """The message of a head; remembered once it is complete."""
         if head.role == "assistant" and head.stop_reason is None:
             return message_of(head, self)
-        key = (self._stream, head.source, head.index, head.since, head.patch, head.outcome)
+        key = (self._stream, head.role, head.source, head.index, head.patch)
         known = self._memory.get(key)
         if known is None:
             known = message_of(head, self)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast, get_args
 
-import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -46,26 +45,34 @@ def as_messages(given: Prompt, images: Sequence[Image], time: int) -> tuple[Mess
         return (_canonical(message, time),)
     if isinstance(given, UserMessage | AssistantMessage | ToolResultMessage | CustomMessage):
         return (_canonical(given, time),)
-    if isinstance(given, Sequence) and given and not isinstance(given, bytes):
-        return tuple(_canonical(message, time) for message in given)
+    several: Any = given
+    if isinstance(several, Sequence) and several and not isinstance(several, bytes):
+        return tuple(_canonical(message, time) for message in several)
     raise InvalidArgumentError(
         f"{given!r} is no prompt: give text, a message, or a list of at least one message"
     )
 
 
-def _canonical(message: Message, time: int) -> Message:
-    if not isinstance(message, msgspec.Struct):
+def _canonical(message: Any, time: int) -> Message:
+    if isinstance(message, CustomMessage):
+        return replace(message, timestamp=message.timestamp or time)
+    if not isinstance(message, UserMessage | AssistantMessage | ToolResultMessage):
         raise InvalidArgumentError(
             f"{message!r} is no message: give a UserMessage, AssistantMessage, "
             "ToolResultMessage or CustomMessage"
         )
-    if isinstance(message, CustomMessage):
-        return replace(message, timestamp=message.timestamp or time)
-    content = cast("Any", tuple(_canonical_block(block) for block in message.content))
+    given: Any = message.content
+    blocks = (Text(given),) if isinstance(given, str) else given
+    content = cast("Any", tuple(canonical_block(block) for block in blocks))
     return replace(message, content=content, timestamp=message.timestamp or time)
 
 
-def _canonical_block(block: Any) -> Any:
+def canonical_block(block: Any) -> Any:
+    """A content block in canonical form.
+
+    Raises:
+        InvalidArgumentError: it is none.
+    """
     match block:
         case Text():
             return replace(block, text=canonical_text(block.text))

@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from refold.actors.actor import Address
 from refold.actors.catalog import Catalog
-from refold.actors.contents import Memory, StreamContents
+from refold.actors.contents import Memory, StreamContents, remember
 from refold.actors.hub import Hub
 from refold.actors.journal import Journal
 from refold.actors.kit import Kits
@@ -65,6 +66,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     audit: Audit | None = None
 
 
+DEFAULTS = Options()
+
+
 class Engine:
     """Starts the actors at once; `close` stops them.
 
@@ -79,7 +83,7 @@ class Engine:
         *,
         providers: Sequence[Provider] = (),
         event_loop: asyncio.AbstractEventLoop | None = None,
-        options: Options = Options(),
+        options: Options = DEFAULTS,
     ) -> None:
         self.log = log
         self.options = options
@@ -187,6 +191,7 @@ class Engine:
                 },
                 performers=self._performers,
                 hub=self.hub,
+                remember=partial(remember, self.memory),
                 most=options.most_hosted,
                 audit=options.audit,
             ),

@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from refold.actors.providers.provider import Began
 from refold.events.agent import bodies, inputs
 from refold.events.agent.bodies import Piece, merged
+from refold.events.canonical import canonical_text
 from refold.events.fact import Offer
 
 HOLD_LIMIT = 256 * 1024
 """Characters that are held back before the provider has to wait."""
 
-Send = Callable[[tuple[Offer, ...], bool], asyncio.Event]
+Send = Callable[[tuple[Offer, ...], bool], asyncio.Event | None]
 
 
 class Gatherer:
@@ -44,10 +47,11 @@ class Gatherer:
     async def take(self, event: Began | Piece) -> None:
         """Take the next event of the stream."""
         if isinstance(event, Piece):
-            self.pieces.append(event)
-            self._held.append(event)
-            self.size += len(event.text)
-            self._held_size += len(event.text)
+            piece = replace(event, text=canonical_text(event.text))
+            self.pieces.append(piece)
+            self._held.append(piece)
+            self.size += len(piece.text)
+            self._held_size += len(piece.text)
         else:
             self._began = True
         if self._interval == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,6 +22,7 @@ from refold.actors.kit import Kit, Kits
 from refold.actors.listeners import called
 from refold.actors.messages import Perform
 from refold.actors.signal import AbortSignal
+from refold.actors.tool import content_from
 from refold.events.agent import bodies, effects, inputs
 from refold.events.agent.batch import PREPARE_ARGUMENTS
 from refold.events.agent.contents import Conversation, call_of, tool_result_of
@@ -59,9 +60,8 @@ class Hooks:
         self, perform: Perform, effect: effects.CallHook, signal: AbortSignal
     ) -> Offer:
         """Call the hook; what it returned, or that it raised, as an input."""
-        rule = _RULES[effect.hook]
         try:
-            return await rule(self, perform, effect, signal)
+            return await _RULES[effect.hook](self, perform, effect, signal)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -156,7 +156,7 @@ class Hooks:
             return Offer(inputs.HookReturned(call=effect.call))
         _expect(isinstance(wanted, Override), effect, wanted, "None or a refold.Override")
         patch = bodies.ResultPatch(
-            content=wanted.content,
+            content=None if wanted.content is None else content_from(wanted.content),
             details=None if wanted.details is None else Json.of(wanted.details, "details"),
             usage=wanted.usage,
             terminate=wanted.terminate,
@@ -279,7 +279,7 @@ def _parts(given: Sequence[Message], wanted: Sequence[Message]) -> list[Any]:
     return parts
 
 
-_RULES: dict[str, Callable[..., Any]] = {
+_RULES: dict[str, Callable[..., Awaitable[Offer]]] = {
     "transform_context": Hooks._transform,
     PREPARE_ARGUMENTS: Hooks._prepare,
     "before_tool_call": Hooks._before,

@@ -10,7 +10,7 @@ import msgspec
 from refold.actors.messages import Offered, Sender
 from refold.events.behaviour import Behaviour, Effect
 from refold.events.errors import RefoldError
-from refold.events.fact import Fact
+from refold.events.fact import Fact, Offer
 from refold.events.record import EventData
 
 
@@ -27,13 +27,14 @@ class Drafted(msgspec.Struct, frozen=True):
     """An append before it is written.
 
     Attributes:
-        taken: the offers that it decides.
+        taken: the offers that it decides; inputs: those accepted, with their versions.
         states: `states[i]` is the state before `facts[i]`; one more than there are facts.
         effects: with the state right after the event that wants each.
         done: keys of effects that are over with it.
     """
 
     taken: tuple[Offered, ...]
+    inputs: tuple[tuple[int, Offer], ...]
     facts: tuple[Fact, ...]
     states: tuple[Any, ...]
     events: tuple[EventData, ...]
@@ -55,7 +56,6 @@ class Hosted:
         gated: it has awaited listeners; listening: they are at work.
         shown_later: answers that are due once all is shown.
         catching_up: it reads what others appended; stalled: the log could not be written.
-        leaving: tokens of those who wait for it to be let go.
     """
 
     __slots__ = (
@@ -64,7 +64,6 @@ class Hosted:
         "epoch",
         "gated",
         "in_flight",
-        "leaving",
         "listening",
         "running",
         "shown_later",
@@ -91,7 +90,6 @@ class Hosted:
         self.shown_later: list[Answer] = []
         self.catching_up = False
         self.stalled = False
-        self.leaving: list[int] = []
 
     @property
     def rests_open(self) -> bool:
@@ -137,6 +135,7 @@ class _Draft:
         self.answers: list[Answer] = []
         self.blobs: list[tuple[bytes, bytes]] = []
         self.taken: list[Offered] = []
+        self.inputs: list[tuple[int, Offer]] = []
         self.cause = "loop"
 
     def take(self, offered: Offered) -> None:
@@ -154,6 +153,7 @@ class _Draft:
                 self.cause = offered.sender
             first = first or self.hosted.version + len(self.facts) + 1
             self.add(decided[0], offer.body)
+            self.inputs.append((self.hosted.version + len(self.facts), offer))
             self.blobs.extend(offer.blobs)
             for fact in decided[1:]:
                 self.add(fact)
@@ -181,6 +181,7 @@ class _Draft:
     def finished(self) -> Drafted:
         return Drafted(
             taken=tuple(self.taken),
+            inputs=tuple(self.inputs),
             facts=tuple(self.facts),
             states=tuple(self.states),
             events=tuple(self.events),

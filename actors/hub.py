@@ -27,7 +27,7 @@ class Published(msgspec.Struct, frozen=True):
     states: tuple[Any, ...]
 
 
-Watcher = Callable[[Published | Exception], None]
+Watcher = Callable[[Published | Exception], object]
 """Gets every append of a stream in order; or the error that stopped the stream."""
 
 

@@ -7,7 +7,6 @@ acknowledgement all of them are decided and go in together. Effects start only a
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +15,6 @@ from refold.actors.hosted import Answer, Drafted, Hosted, draft
 from refold.actors.hub import Hub
 from refold.actors.messages import (
     Accepted,
-    CatchUp,
     CaughtUp,
     Host,
     Listen,
@@ -28,18 +26,20 @@ from refold.actors.messages import (
     Offered,
     Perform,
     Refused,
+    Restarted,
     Retry,
-    Revive,
     Sender,
-    Unhost,
     Write,
     Written,
 )
+from refold.actors.roster import Roster
 from refold.events.behaviour import Effect
 from refold.events.errors import ConflictError, FencedError
+from refold.events.fact import Offer
 
 Performers = Callable[[Effect], tuple[Address, ...]]
 Audit = Callable[[str], None]
+Remember = Callable[[bytes, int, Offer], None]
 
 
 class Loop(ThreadActor):
@@ -49,6 +49,7 @@ class Loop(ThreadActor):
         performers: who performs an effect.
         tools: who calls awaited listeners.
         senders: where those are told who offered something.
+        remember: keeps the content of inputs that were appended, for those who read it next.
         most: how many sessions are kept hosted; beyond that, resting ones are let go, and folded
             again at their next message.
         audit: called with a text when a session's outstanding effects are not those under way;
@@ -65,84 +66,48 @@ class Loop(ThreadActor):
         senders: Mapping[Sender, Address],
         performers: Performers,
         hub: Hub,
+        remember: Remember,
         most: int = 10_000,
         audit: Audit | None = None,
     ) -> None:
         super().__init__()
         self._journal = journal
-        self._reader = reader
         self._tools = tools
         self._supervisor = supervisor
         self._senders = dict(senders)
         self._performers = performers
         self._hub = hub
-        self._most = most
+        self._remember = remember
+        self._roster = Roster(reader=reader, hub=hub, most=most)
         self._audit = audit
-        self._hosted: OrderedDict[bytes, Hosted] = OrderedDict()
-        self._reviving: dict[bytes, list[Message]] = {}
 
     def handle(self, message: Message) -> None:
         """Act on one message."""
         _HANDLERS[type(message)](self, message)
 
     def _offered(self, offered: Offered) -> None:
-        hosted = self._hosted.get(offered.stream)
-        if hosted is None:
-            self._revive(offered)
-            return
-        hosted.waiting.append(offered)
-        self._drive(hosted)
-
-    def _revive(self, message: Message) -> None:
-        waiting = self._reviving.setdefault(message.stream, [])
-        waiting.append(message)
-        if len(waiting) == 1:
-            self._reader.tell(Revive(stream=message.stream))
+        hosted = self._roster.find_or_revive(offered)
+        if hosted is not None:
+            hosted.waiting.append(offered)
+            self._drive(hosted)
 
     def _host(self, host: Host) -> None:
-        hosted = Hosted(host.stream, host.behaviour, host.state, host.version, host.epoch)
-        self._hosted[host.stream] = hosted
-        self._hub.know(host.stream, host.state)
-        if host.first:
-            hosted.waiting.append(Offered(stream=host.stream, offers=host.first))
-        for message in self._reviving.pop(host.stream, ()):
+        hosted, waiting = self._roster.host(host)
+        for message in waiting:
             self.handle(message)
         self._drive(hosted)
-        if len(self._hosted) > self._most:
-            self._let_go()
+        self._roster.let_go()
 
     def _not_revived(self, message: NotRevived) -> None:
-        for waiting in self._reviving.pop(message.stream, ()):
+        for waiting in self._roster.not_revived(message.stream):
             if isinstance(waiting, Offered):
                 self._refuse(waiting, message.error)
 
-    def _let_go(self) -> None:
-        """Passivate the sessions that have rested longest."""
-        for stream, hosted in list(self._hosted.items()):
-            if len(self._hosted) <= self._most:
-                return
-            if hosted.rests:
-                del self._hosted[stream]
-                self._hub.unknow(stream)
-
-    def _unhost(self, message: Unhost) -> None:
-        hosted = self._hosted.get(message.stream)
-        if hosted is not None and hosted.in_flight is not None:
-            hosted.leaving.append(message.token)
-            return
-        self._leave(message.stream, message.token)
-
-    def _leave(self, stream: bytes, token: int) -> None:
-        self._hosted.pop(stream, None)
-        self._senders["queues"].tell(Accepted(stream=stream, token=token, version=0))
-
     def _listen(self, message: Listen) -> None:
-        hosted = self._hosted.get(message.stream)
-        if hosted is None:
-            self._revive(message)
-            return
-        hosted.gated = message.listening
-        self._drive(hosted)
+        hosted = self._roster.find_or_revive(message)
+        if hosted is not None:
+            hosted.gated = message.listening
+            self._drive(hosted)
 
     def _drive(self, hosted: Hosted) -> None:
         """Decide what waits, step, and send all of it as one append."""
@@ -172,12 +137,14 @@ class Loop(ThreadActor):
         )
 
     def _written(self, written: Written) -> None:
-        hosted = self._hosted.get(written.stream)
+        hosted = self._roster.find(written.stream)
         drafted = hosted.in_flight if hosted else None
         if hosted is None or drafted is None:
             return  # of a Loop that died before; the session was folded again behind it
         hosted.in_flight = None
         hosted.state, hosted.version = drafted.states[-1], written.version
+        for version, offer in drafted.inputs:
+            self._remember(hosted.stream, version, offer)
         self._start(hosted, drafted.effects)
         if hosted.gated:
             self._notify(hosted, drafted)
@@ -187,11 +154,7 @@ class Loop(ThreadActor):
             self._give(hosted, (*hosted.shown_later, *drafted.answers))
             hosted.shown_later.clear()
         self._check(hosted)
-        if hosted.leaving:
-            for token in hosted.leaving:
-                self._leave(hosted.stream, token)
-            return
-        self._hosted.move_to_end(hosted.stream)
+        self._roster.touch(hosted)
         if hosted.waiting or hosted.gated:
             self._drive(hosted)
 
@@ -205,24 +168,13 @@ class Loop(ThreadActor):
                 performer.tell(Perform(stream=hosted.stream, effect=effect, state=state))
 
     def _notify(self, hosted: Hosted, drafted: Drafted) -> None:
-        shown = [
-            (drafted.states[i], fact, drafted.states[i + 1])
-            for i, fact in enumerate(drafted.facts)
-            if not hosted.behaviour.is_input(fact)
-        ]
-        if not shown:
+        if all(hosted.behaviour.is_input(fact) for fact in drafted.facts):
             return
         hosted.listening = True
-        self._tools.tell(
-            Notify(
-                stream=hosted.stream,
-                facts=tuple(fact for _, fact, _ in shown),
-                states=(shown[0][0], *(after for _, _, after in shown)),
-            )
-        )
+        self._tools.tell(Notify(stream=hosted.stream, facts=drafted.facts, states=drafted.states))
 
     def _notified(self, message: Notified) -> None:
-        hosted = self._hosted.get(message.stream)
+        hosted = self._roster.find(message.stream)
         if hosted is None:
             return
         hosted.listening = False
@@ -231,7 +183,7 @@ class Loop(ThreadActor):
         self._drive(hosted)
 
     def _not_written(self, message: NotWritten) -> None:
-        hosted = self._hosted.get(message.stream)
+        hosted = self._roster.find(message.stream)
         drafted = hosted.in_flight if hosted else None
         if hosted is None or drafted is None:
             return
@@ -241,10 +193,7 @@ class Loop(ThreadActor):
             # Nothing is lost: no effect has started, and the same inputs are decided again.
             hosted.waiting.extendleft(reversed(drafted.taken))
             hosted.running.update(drafted.done)
-            hosted.catching_up = True
-            self._reader.tell(
-                CatchUp(stream=hosted.stream, behaviour=hosted.behaviour, version=hosted.version)
-            )
+            self._roster.catch_up(hosted)
             return
         self._hub.publish(hosted.stream, error)
         kept = []
@@ -264,10 +213,10 @@ class Loop(ThreadActor):
     def _fenced(self, hosted: Hosted, error: FencedError) -> None:
         for offered in hosted.waiting:
             self._refuse(offered, error)
-        self._hosted.pop(hosted.stream, None)
+        self._roster.drop(hosted.stream)
 
     def _caught_up(self, message: CaughtUp) -> None:
-        hosted = self._hosted.get(message.stream)
+        hosted = self._roster.find(message.stream)
         if hosted is None:
             return
         hosted.catching_up = False
@@ -282,10 +231,34 @@ class Loop(ThreadActor):
         self._drive(hosted)
 
     def _retry(self, message: Retry) -> None:
-        hosted = self._hosted.get(message.stream)
+        hosted = self._roster.find(message.stream)
         if hosted is not None and hosted.stalled:
             hosted.stalled = False
             self._drive(hosted)
+
+    def _restarted(self, message: Restarted) -> None:
+        """What the actor that died was doing is lost; its sessions go on as after a crash."""
+        if message.actor == "Reader":
+            self._roster.reader_restarted()
+        for hosted in self._roster:
+            if message.actor == "Journal" and hosted.in_flight is not None:
+                # It may be in the log: then outcomes that are offered again come too late, and
+                # are ignored. Callers have been told that nobody knows.
+                taken, hosted.in_flight = hosted.in_flight.taken, None
+                kept = [offered for offered in taken if offered.sender != "queues"]
+                hosted.waiting.extendleft(reversed(kept))
+                self._roster.catch_up(hosted)
+            elif message.actor in ("Tools", "Models"):
+                self._recover(hosted)
+
+    def _recover(self, hosted: Hosted) -> None:
+        hosted.listening = False
+        recovery = hosted.behaviour.recovery(hosted.state) if hosted.running else None
+        hosted.running.clear()
+        if recovery is not None:
+            offers = (Offer(recovery),)
+            hosted.waiting.appendleft(Offered(stream=hosted.stream, offers=offers))
+        self._drive(hosted)
 
     def _give(self, hosted: Hosted, answers: tuple[Answer, ...]) -> None:
         for answer in answers:
@@ -317,10 +290,10 @@ _HANDLERS: dict[type[Message], Callable[[Loop, Any], None]] = {
     Written: Loop._written,
     NotWritten: Loop._not_written,
     Host: Loop._host,
-    Unhost: Loop._unhost,
     NotRevived: Loop._not_revived,
     Listen: Loop._listen,
     Notified: Loop._notified,
     CaughtUp: Loop._caught_up,
     Retry: Loop._retry,
+    Restarted: Loop._restarted,
 }

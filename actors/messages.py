@@ -107,12 +107,6 @@ class Host(Message, frozen=True, kw_only=True):
     first: tuple[Offer, ...] = ()
 
 
-class Unhost(Message, frozen=True, kw_only=True):
-    """Let go of a stream (to Loop); answered with `Accepted` once nothing is in flight."""
-
-    token: int
-
-
 class CatchUp(Message, frozen=True, kw_only=True):
     """Read what was appended behind `version` by others (to Reader)."""
 
@@ -175,6 +169,12 @@ class Flush(Message, frozen=True, kw_only=True):
 
 class Retry(Message, frozen=True, kw_only=True):
     """Try again what could not be written (to Loop)."""
+
+
+class Restarted(Message, frozen=True, kw_only=True):
+    """An actor that had died is back, and knows nothing of before (Supervisor to Loop)."""
+
+    actor: str
 
 
 class Failed(Message, frozen=True, kw_only=True):

@@ -17,7 +17,8 @@ from refold.events.agent import bodies, effects, inputs
 from refold.events.agent.bodies import AssistantEnd, Failure
 from refold.events.agent.context import Request, request_of
 from refold.events.agent.heads import CallHead
-from refold.events.agent.messages import ToolCall
+from refold.events.agent.messages import AssistantMessage, ToolCall
+from refold.events.agent.state import SessionState
 from refold.events.behaviour import Discard
 from refold.events.canonical import canonical_text
 from refold.events.errors import ModelError, ToolArgumentsError
@@ -91,7 +92,7 @@ class Models(LoopActor):
         gatherer = Gatherer(
             call=effect.call,
             interval=self._interval,
-            send=lambda offers, done: self._offer(perform, offers, done),
+            send=lambda offers, last: self._offer(perform, offers, last),
         )
         try:
             request = request_of(state, self._contents(perform.stream))
@@ -114,41 +115,53 @@ class Models(LoopActor):
             gatherer.drop()
             self._failed(perform, effect, error)
 
-    def _finished(self, request: Request, finish: Finish, gatherer: Gatherer, state: Any) -> Offer:
+    def _finished(
+        self, request: Request, finish: Finish, gatherer: Gatherer, state: SessionState
+    ) -> Offer:
         streamed = bodies.assembled(gatherer.pieces)
         content = streamed if finish.content is None else finish.content
         whole = content != streamed
-        calls = tuple(block for block in content if isinstance(block, ToolCall))
-        problems = self._problems(request, state, calls)
         provider, _, model = request.model.partition("/")
-        end = AssistantEnd(
+        message = AssistantMessage(
+            content=content,
             provider=provider,
             model=model,
-            timestamp=self._clock(),
-            content=content if whole else None,
+            stop_reason=finish.stop_reason,
+            usage=finish.usage,
             error_message=(
                 None if finish.error_message is None else canonical_text(finish.error_message)
             ),
+            error_kind=finish.error_kind,
+            response_id=finish.response_id,
+            timestamp=self._clock(),
+        )
+        problems = self._problems(request, state, message.tool_calls)
+        fact = inputs.ModelFinished(
+            call=gatherer.call,
+            stop_reason=finish.stop_reason,
+            calls=tuple(
+                CallHead(call.id, call.name, call.id in problems) for call in message.tool_calls
+            ),
+            usage=finish.usage,
+            kind=finish.error_kind,
+            whole=whole,
+            size=gatherer.size,
+            translation=finish.translation,
+            wire_digest=finish.wire_digest,
+        )
+        end = AssistantEnd(
+            provider=provider,
+            model=model,
+            timestamp=message.timestamp,
+            content=content if whole else None,
+            error_message=message.error_message,
             response_id=finish.response_id,
             problems=tuple(problems.items()),
         )
-        return Offer(
-            inputs.ModelFinished(
-                call=gatherer.call,
-                stop_reason=finish.stop_reason,
-                calls=tuple(CallHead(call.id, call.name, call.id in problems) for call in calls),
-                usage=finish.usage,
-                kind=finish.error_kind,
-                whole=whole,
-                size=gatherer.size,
-                translation=finish.translation,
-                wire_digest=finish.wire_digest,
-            ),
-            bodies.encode(end),
-        )
+        return Offer(fact, bodies.encode(end), known=message)
 
     def _problems(
-        self, request: Request, state: Any, calls: tuple[ToolCall, ...]
+        self, request: Request, state: SessionState, calls: tuple[ToolCall, ...]
     ) -> dict[str, str]:
         """Arguments that do not fit, by call id. Tools that prepare theirs are checked later."""
         schemas = {spec.name: spec.parameters for spec in request.tools}
@@ -173,19 +186,23 @@ class Models(LoopActor):
         )
         kind: Any = error.kind if isinstance(error, ModelError) else "unknown"
         fact = inputs.ModelFailed(call=effect.call, kind=kind)
-        self._offer(perform, (Offer(fact, bodies.encode(failure)),), done=True)
+        self._offer(perform, (Offer(fact, bodies.encode(failure)),), last=True)
 
-    def _offer(self, perform: Perform, offers: tuple[Offer, ...], done: bool) -> asyncio.Event:
-        """Send inputs; the event is set once they are shown."""
-        self._tokens += 1
-        credit = self._credits[self._tokens] = asyncio.Event()
+    def _offer(
+        self, perform: Perform, offers: tuple[Offer, ...], last: bool
+    ) -> asyncio.Event | None:
+        """Send inputs; the event is set once they are shown. Of the last ones nobody asks."""
+        credit = None
+        if not last:
+            self._tokens += 1
+            credit = self._credits[self._tokens] = asyncio.Event()
         self._loop.tell(
             Offered(
                 stream=perform.stream,
                 offers=offers,
                 sender="models",
-                token=self._tokens,
-                done=(perform.effect.key,) if done else (),
+                token=0 if last else self._tokens,
+                done=(perform.effect.key,) if last else (),
             )
         )
         return credit

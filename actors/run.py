@@ -49,6 +49,13 @@ class Projector:
             if isinstance(fact, facts.Settled):
                 self._settle(before)
 
+    def skip(self, published: Published) -> None:
+        """As `take`, for those who only wait for the end."""
+        for index, fact in enumerate(published.facts):
+            if isinstance(fact, facts.Settled) and published.first + index > self.begun:
+                self._settle(published.states[index])
+                return
+
     def _settle(self, state: SessionState) -> None:
         self.over = True
         for head in reversed(state.active.new):
@@ -92,19 +99,23 @@ class Run:
         Raises:
             RefoldError: the log could not be written, or the runtime was closed.
         """
-        for _ in self._events:
-            pass
+        while not self._projector.over:
+            self._projector.skip(self._next())
+        self._forget()
         return _result(self._projector)
 
     def _follow(self) -> Iterator[LifecycleEvent]:
-        projector, published = self._projector, self._published
-        while not projector.over:
-            item = published.get()
-            if isinstance(item, Exception):
-                self._forget()
-                raise item
-            yield from projector.take(item)
+        while not self._projector.over:
+            yield from self._projector.take(self._next())
         self._forget()
+
+    def _next(self) -> Published:
+        item = self._published.get()
+        if isinstance(item, Exception):
+            self._published.put(item)  # for whoever asks next
+            self._forget()
+            raise item
+        return item
 
 
 class AsyncRun:
@@ -133,19 +144,24 @@ class AsyncRun:
 
     async def result(self) -> AssistantMessage:
         """As `Run.result`."""
-        async for _ in self._events:
-            pass
+        while not self._projector.over:
+            self._projector.skip(await self._next())
+        self._forget()
         return _result(self._projector)
 
     async def _follow(self) -> AsyncIterator[LifecycleEvent]:
         while not self._projector.over:
-            item = await self._published.get()
-            if isinstance(item, Exception):
-                self._forget()
-                raise item
-            for event in self._projector.take(item):
+            for event in self._projector.take(await self._next()):
                 yield event
         self._forget()
+
+    async def _next(self) -> Published:
+        item = await self._published.get()
+        if isinstance(item, Exception):
+            self._published.put_nowait(item)  # for whoever asks next
+            self._forget()
+            raise item
+        return item
 
 
 def _hand_over(loop: asyncio.AbstractEventLoop, put: Any, item: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from refold.actors.engine import Engine, Options
+from refold.actors.engine import DEFAULTS, Engine, Options
 from refold.actors.past import Past
 from refold.actors.providers.provider import Provider
 from refold.actors.session import Session, SessionCore
@@ -148,7 +148,9 @@ class Runtime(RuntimeCore):
             tools: functions made tools by `refold.tool`. Functions are in no log, so each process
                 gives them anew.
             thinking_level: how much the model should reason.
-            hooks: functions by the names in `refold.HOOKS`.
+            hooks: functions, sync or async, by name: `transform_context`, `before_tool_call`,
+                `after_tool_call`, `prepare_next_turn`, `should_stop_after_turn`. What they are
+                given and may return is in `refold.actors.hook_types`.
             steering_mode, follow_up_mode: "one_at_a_time" (default) or "all": how many queued
                 messages are delivered at once.
             tool_execution: "parallel" (default) or "sequential".
@@ -197,7 +199,7 @@ def open(
     *,
     durability: Durability = "durable",
     providers: Sequence[Provider] = (),
-    options: Options = Options(),
+    options: Options = DEFAULTS,
 ) -> Runtime:
     """Open a log, or create it, and start the actors.
 

@@ -15,7 +15,7 @@ class AbortSignal:
     def __init__(self, aborted: bool = False) -> None:
         self._event = threading.Event()
         self._lock = threading.Lock()
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], object]] = []
         if aborted:
             self._event.set()
 
@@ -36,7 +36,7 @@ class AbortSignal:
         """Block the thread until it is set, at most `timeout` seconds; True if it is."""
         return self._event.wait(timeout)
 
-    def on_abort(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def on_abort(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Have `callback` called when it is set (at once if it is); returns how to take it back.
 
         It runs on the thread that sets the signal, so it must be quick and must not raise.
@@ -58,7 +58,7 @@ class AbortSignal:
         finally:
             forget()
 
-    def _forget(self, callback: Callable[[], None]) -> None:
+    def _forget(self, callback: Callable[[], object]) -> None:
         with self._lock:
             if callback in self._callbacks:
                 self._callbacks.remove(callback)

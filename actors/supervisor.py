@@ -10,7 +10,7 @@ import pykka
 
 from refold.actors.actor import Address, OnFailure, ThreadActor
 from refold.actors.hub import Hub
-from refold.actors.messages import Failed, Message, NotWritten, Retry
+from refold.actors.messages import Failed, Message, NotWritten, Restarted, Retry
 from refold.actors.waiters import Waiters
 from refold.events.errors import BugError
 
@@ -86,7 +86,11 @@ class Supervisor(ThreadActor):
             self._hub.fail_all(error)
             return
         delay = min(FIRST_DELAY * 2 ** (deaths - 1), LONGEST_DELAY)
-        self._later(delay, lambda: self._launch(message.actor))
+        self._later(delay, lambda: self._restart(message.actor))
+
+    def _restart(self, name: str) -> None:
+        self._launch(name)
+        self._addresses["Loop"].tell(Restarted(actor=name))
 
     def _later(self, delay: float, action: Callable[[], None]) -> None:
         timer = threading.Timer(delay, action)

@@ -11,7 +11,7 @@ import msgspec
 from refold.actors.arguments import check_schema
 from refold.actors.signal import AbortSignal
 from refold.events.agent.contents import error_result
-from refold.events.agent.messages import Image, Text, ToolResult, ToolSpec
+from refold.events.agent.messages import Content, Image, Text, ToolResult, ToolSpec
 from refold.events.agent.settings import ToolHead
 from refold.events.canonical import Json, canonical_text
 from refold.events.errors import InvalidArgumentError
@@ -204,19 +204,38 @@ def result_from(value: Any, timestamp: int) -> ToolResult:
         InvalidArgumentError: it is not JSON.
     """
     if isinstance(value, ToolResult):
-        content = tuple(
-            Text(canonical_text(block.text)) if isinstance(block, Text) else block
-            for block in value.content
+        details: Any = value.details
+        return msgspec.structs.replace(
+            value,
+            content=content_from(value.content),
+            details=details if details is None else Json.of(details, "the result's details"),
+            timestamp=timestamp,
         )
-        return msgspec.structs.replace(value, content=content, timestamp=timestamp)
     if isinstance(value, str):
         return ToolResult(content=(Text(canonical_text(value)),), timestamp=timestamp)
     if isinstance(value, Text | Image):
-        return ToolResult(content=(value,), timestamp=timestamp)
+        return ToolResult(content=content_from([value]), timestamp=timestamp)
     if value is None:
         return ToolResult(content=(Text("done"),), timestamp=timestamp)
     frozen = Json.of(value, "the tool's result")
     return ToolResult(content=(Text(frozen.text),), details=frozen, timestamp=timestamp)
+
+
+def content_from(given: Any) -> tuple[Content, ...]:
+    """Text, or a list of `Text` and `Image` blocks, as canonical content.
+
+    Raises:
+        InvalidArgumentError: it is something else.
+    """
+    content: list[Content] = []
+    for block in (Text(given),) if isinstance(given, str) else given:
+        if isinstance(block, Text):
+            content.append(msgspec.structs.replace(block, text=canonical_text(block.text)))
+        elif isinstance(block, Image):
+            content.append(block)
+        else:
+            raise InvalidArgumentError(f"{block!r} is no content of a result: give Text or Image")
+    return tuple(content)
 
 
 def failure_from(error: BaseException, timestamp: int) -> ToolResult:

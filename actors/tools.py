@@ -1,4 +1,4 @@
-"""Tools: runs tools and awaited listeners, in threads or on the event loop."""
+"""Tools: runs tools, hooks and awaited listeners, in threads or on the event loop."""
 
 from __future__ import annotations
 
@@ -24,11 +24,16 @@ from refold.actors.messages import (
     Registered,
 )
 from refold.actors.signals import Signals
-from refold.actors.tool_run import ToolRun
-from refold.events.agent import bodies, effects, inputs
+from refold.actors.tool_run import Outcome, ToolRun
+from refold.events.agent import effects, inputs
+from refold.events.agent.contents import error_result
 from refold.events.agent.messages import ToolResult
+from refold.events.agent.wording import OUTCOME_TEXTS
 from refold.events.behaviour import Discard
 from refold.events.fact import Offer
+
+Key = tuple[bytes, str]
+"""A stream and the key of an effect in it."""
 
 
 class Tools(LoopActor):
@@ -60,16 +65,18 @@ class Tools(LoopActor):
         self._signals = signals
         self._clock = clock
         self._grace = grace
-        self._tasks: dict[tuple[bytes, str], asyncio.Task[None]] = {}
-        self._parked: dict[tuple[bytes, str], Perform] = {}
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._runs: dict[Key, ToolRun] = {}
+        self._parked: dict[Key, Perform] = {}
         self._shown: dict[int, asyncio.Event] = {}
         self._tokens = 0
         self._hooks = Hooks(pool=pool, kits=kits, contents=contents, clock=clock)
 
     @property
-    def under_way(self) -> frozenset[tuple[bytes, str]]:
+    def under_way(self) -> frozenset[Key]:
         """Streams and keys of the effects that are being performed, or wait for their function."""
-        return frozenset(self._tasks) | frozenset(self._parked)
+        hooks = {key for key in self._tasks if key[1] != "listeners"}
+        return frozenset(self._runs) | frozenset(self._parked) | hooks
 
     def handle(self, message: Message) -> None:
         """Act on one message."""
@@ -78,8 +85,10 @@ class Tools(LoopActor):
                 shown = self._shown.pop(message.token, None)
                 if shown is not None:
                     shown.set()
-            case Perform(effect=effects.RunTool() | effects.CallHook()):
-                self._start(message)
+            case Perform(effect=effects.RunTool() as effect):
+                self._run(message, effect)
+            case Perform(effect=effects.CallHook() as effect):
+                self._call_hook(message, effect)
             case Perform(effect=effects.SignalAbort(run=run)):
                 self._abort(message.stream, run)
             case Perform(effect=Discard()):
@@ -88,29 +97,48 @@ class Tools(LoopActor):
                 self._task((message.stream, "listeners"), self._notify(message))
             case Registered():
                 for key in [key for key in self._parked if key[0] == message.stream]:
-                    self._start(self._parked.pop(key))
+                    self.handle(self._parked.pop(key))
 
     def on_stop(self) -> None:
         """End what can be ended; threads are left to themselves."""
+        for run in self._runs.values():
+            run.drop()
         for task in self._tasks.values():
             task.cancel()
 
-    def _start(self, perform: Perform) -> None:
-        key = (perform.stream, perform.effect.key)
-        kit = self._kits.of(perform.stream)
-        effect = perform.effect
-        if isinstance(effect, effects.CallHook):
-            if not self._hooks.knows(kit, effect, perform.state):
-                self._parked[key] = perform
-                return
-            self._task(key, self._hook(perform, effect))
-        elif isinstance(effect, effects.RunTool):
-            if effect.name not in kit.tools:
-                self._parked[key] = perform
-                return
-            self._task(key, self._run(perform, effect))
+    def _run(self, perform: Perform, effect: effects.RunTool) -> None:
+        key = (perform.stream, effect.key)
+        tool = self._kits.of(perform.stream).tools.get(effect.name)
+        if tool is None:
+            self._parked[key] = perform
+            return
+        run = self._runs[key] = ToolRun(
+            tool=tool,
+            effect=effect,
+            state=perform.state,
+            signal=self._signals.of(perform.stream, perform.state.active.number, effect.aborted),
+            contents=self._contents(perform.stream),
+            clock=self._clock,
+            deliver=lambda fact, result: self._deliver(key, fact, result),
+            report=lambda result: self._report(perform.stream, effect, result),
+            event_loop=self.loop,
+        )
+        if tool.timeout is not None:
+            self.loop.call_later(tool.timeout, run.give_up, f"within {tool.timeout:g} s")
+        if effect.aborted:
+            self._give_up_later(key, run)
+        if tool.is_async:
+            self._task(key, run.on_loop())
+        else:
+            self._pool.submit(run.on_thread)
 
-    def _task(self, key: tuple[bytes, str], coroutine: Any) -> None:
+    def _deliver(self, key: Key, fact: Outcome, result: ToolResult) -> None:
+        self._runs.pop(key, None)
+        stored = stored_result(self._contents(key[0]).key, result)
+        offer = Offer(fact, *stored)
+        self._loop.tell(Offered(stream=key[0], offers=(offer,), sender="tools", done=(key[1],)))
+
+    def _task(self, key: Key, coroutine: Any) -> None:
         task = self.loop.create_task(coroutine)
         self._tasks[key] = task
 
@@ -120,26 +148,19 @@ class Tools(LoopActor):
 
         task.add_done_callback(done)
 
-    async def _run(self, perform: Perform, effect: effects.RunTool) -> None:
-        signal = self._signals.of(perform.stream, perform.state.active.number, effect.aborted)
-        run = ToolRun(
-            tool=self._kits.of(perform.stream).tools[effect.name],
-            effect=effect,
-            state=perform.state,
-            signal=signal,
-            loop=self.loop,
-            pool=self._pool,
-            clock=self._clock,
-            grace=self._grace,
-            report=lambda result: self._report(perform, effect, result),
-        )
-        contents = self._contents(perform.stream)
-        fact, result = await run.outcome(contents)
-        self._offer(perform, Offer(fact, *stored_result(contents.key, result)))
+    def _call_hook(self, perform: Perform, effect: effects.CallHook) -> None:
+        key = (perform.stream, effect.key)
+        if self._hooks.knows(self._kits.of(perform.stream), effect, perform.state):
+            self._task(key, self._hook(perform, effect))
+        else:
+            self._parked[key] = perform
 
     async def _hook(self, perform: Perform, effect: effects.CallHook) -> None:
         signal = self._signals.of(perform.stream, perform.state.active.number, effect.aborted)
-        self._offer(perform, await self._hooks.outcome(perform, effect, signal))
+        offer = await self._hooks.outcome(perform, effect, signal)
+        self._loop.tell(
+            Offered(stream=perform.stream, offers=(offer,), sender="tools", done=(effect.key,))
+        )
 
     async def _notify(self, message: Notify) -> None:
         failure = await notify(
@@ -151,44 +172,42 @@ class Tools(LoopActor):
         )
         self._loop.tell(Notified(stream=message.stream, failure=failure))
 
-    async def _report(self, perform: Perform, effect: effects.RunTool, result: ToolResult) -> None:
+    async def _report(self, stream: bytes, effect: effects.RunTool, result: ToolResult) -> None:
         """Report progress; returns once it is shown."""
         self._tokens += 1
         shown = self._shown[self._tokens] = asyncio.Event()
-        fact = inputs.ToolProgressed(call=effect.call)
-        key = self._contents(perform.stream).key
-        self._loop.tell(
-            Offered(
-                stream=perform.stream,
-                offers=(Offer(fact, *stored_result(key, result)),),
-                sender="tools",
-                token=self._tokens,
-            )
-        )
+        stored = stored_result(self._contents(stream).key, result)
+        offer = Offer(inputs.ToolProgressed(call=effect.call), *stored)
+        self._loop.tell(Offered(stream=stream, offers=(offer,), sender="tools", token=self._tokens))
         await shown.wait()
-
-    def _offer(self, perform: Perform, offer: Offer) -> None:
-        self._loop.tell(
-            Offered(
-                stream=perform.stream,
-                offers=(offer,),
-                sender="tools",
-                done=(perform.effect.key,),
-            )
-        )
 
     def _abort(self, stream: bytes, run: int) -> None:
         self._signals.abort(stream, run)
-        # What waits for a function that this process does not have will never run.
-        for key in [key for key in self._parked if key[0] == stream]:
-            perform = self._parked.pop(key)
-            if isinstance(perform.effect, effects.RunTool):
-                fact, result = ToolRun.missing(perform.effect, self._clock())
-                self._offer(perform, Offer(fact, bodies.encode(result)))
-            else:
-                self._parked[key] = perform
+        for key, tool_run in list(self._runs.items()):
+            if key[0] == stream:
+                self._give_up_later(key, tool_run)
+        # What waits for a function that this process does not have would wait for ever.
+        for key, perform in list(self._parked.items()):
+            if key[0] == stream and isinstance(perform.effect, effects.RunTool):
+                del self._parked[key]
+                fact = inputs.ToolFailed(call=perform.effect.call)
+                text = OUTCOME_TEXTS["aborted"].format(name=perform.effect.name)
+                self._deliver(key, fact, error_result(text))
+
+    def _give_up_later(self, key: Key, run: ToolRun) -> None:
+        def give_up() -> None:
+            run.give_up(f"within {self._grace:g} s of the abort")
+            task = self._tasks.get(key)
+            if task is not None:
+                task.cancel()
+
+        self.loop.call_later(self._grace, give_up)
 
     def _discard(self, stream: bytes) -> None:
+        for key, run in list(self._runs.items()):
+            if key[0] == stream:
+                run.drop()
+                del self._runs[key]
         for key, task in list(self._tasks.items()):
             if key[0] == stream and key[1] != "listeners":
                 task.cancel()

@@ -60,7 +60,21 @@ def canonical_text(text: str) -> str:
 
 
 def canonical(value: Any, where: str = "value") -> Any:
-    """`value` as plain JSON data in the declared form (a new object wherever it is a container)."""
+    """`value` as plain JSON data in the declared form (a new object wherever it is a container).
+
+    Raises:
+        InvalidArgumentError: it holds something that is not JSON, or itself; `where` names the
+            place.
+    """
+    try:
+        return _plain(value, where)
+    except RecursionError:
+        raise InvalidArgumentError(
+            f"{where} holds itself, or is nested too deeply: give data of fewer levels"
+        ) from None
+
+
+def _plain(value: Any, where: str) -> Any:
     if isinstance(value, str):
         return canonical_text(str(value))
     if value is None or isinstance(value, bool):
@@ -74,9 +88,9 @@ def canonical(value: Any, where: str = "value") -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return b64encode(bytes(value)).decode()
     if isinstance(value, Mapping):
-        return {_key(k, where): canonical(v, f"{where}.{k}") for k, v in value.items()}
+        return {_key(k, where): _plain(v, f"{where}.{k}") for k, v in value.items()}
     if isinstance(value, Sequence | Set):
-        return [canonical(item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return [_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
     try:
         plain = msgspec.to_builtins(value)
     except (TypeError, ValueError):
@@ -86,7 +100,7 @@ def canonical(value: Any, where: str = "value") -> Any:
             f"{where} is a {type(value).__module__}.{type(value).__qualname__}, which is not JSON: "
             "give text, numbers, lists, dicts, a dataclass or a msgspec struct"
         )
-    return canonical(plain, where)
+    return _plain(plain, where)
 
 
 def _key(key: Any, where: str) -> str:

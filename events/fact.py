@@ -42,8 +42,10 @@ class Offer(msgspec.Struct, frozen=True):
     Attributes:
         body: the content in encoded form, or None; the machine never looks into it.
         blobs: (digest, bytes) pairs that must be stored with the fact.
+        known: what the sender knows the content to be, already decoded; it saves reading it.
     """
 
     fact: Fact
     body: bytes | None = None
     blobs: tuple[tuple[bytes, bytes], ...] = ()
+    known: object = None

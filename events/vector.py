@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar, overload
 
-T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
 
 BITS = 5
 WIDTH = 1 << BITS
 MASK = WIDTH - 1
 
 
-class Vector(Sequence[T_co], Generic[T_co]):
+class Vector(Sequence[T], Generic[T]):
     """An immutable sequence with cheap `append`; equal to another by its items."""
 
     __slots__ = ("_length", "_root", "_shift", "_tail")
@@ -28,12 +28,12 @@ class Vector(Sequence[T_co], Generic[T_co]):
     _shift: int
     _tail: tuple[Any, ...]
 
-    def __init__(self, items: Iterable[T_co] = ()) -> None:
+    def __init__(self, items: Iterable[T] = ()) -> None:
         built = _from(items)
         self._length, self._root = built._length, built._root
         self._shift, self._tail = built._shift, built._tail
 
-    def append(self, item: T_co) -> Vector[T_co]:  # type: ignore[misc]  # nothing is changed
+    def append(self, item: T) -> Vector[T]:
         """A vector with `item` behind all the items of this one."""
         if len(self._tail) < WIDTH:
             return _make(self._length + 1, self._root, self._shift, (*self._tail, item))
@@ -43,9 +43,9 @@ class Vector(Sequence[T_co], Generic[T_co]):
         grown = _push(root, shift, self._length - WIDTH, self._tail)
         return _make(self._length + 1, grown, shift, (item,))
 
-    def extend(self, items: Iterable[T_co]) -> Vector[T_co]:
+    def extend(self, items: Iterable[T]) -> Vector[T]:
         """A vector with `items` behind all the items of this one."""
-        grown: Vector[T_co] = self
+        grown: Vector[T] = self
         for item in items:
             grown = grown.append(item)
         return grown
@@ -54,10 +54,10 @@ class Vector(Sequence[T_co], Generic[T_co]):
         return self._length
 
     @overload
-    def __getitem__(self, index: int) -> T_co: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[T_co, ...]: ...
-    def __getitem__(self, index: int | slice) -> T_co | tuple[T_co, ...]:
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
         if isinstance(index, slice):
             start, stop, step = index.indices(self._length)
             if step == 1:
@@ -69,10 +69,10 @@ class Vector(Sequence[T_co], Generic[T_co]):
             raise IndexError(f"index {index} is outside a vector of {self._length} items")
         return self._leaf(index)[index & MASK]  # type: ignore[no-any-return]
 
-    def __iter__(self) -> Iterator[T_co]:
+    def __iter__(self) -> Iterator[T]:
         return self.between(0, self._length)
 
-    def between(self, start: int, stop: int) -> Iterator[T_co]:
+    def between(self, start: int, stop: int) -> Iterator[T]:
         """The items from `start` up to but without `stop`, a leaf at a time."""
         while start < stop:
             leaf = self._leaf(start)

@@ -3,52 +3,56 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import httpx
+from msgspec.structs import replace
 
-from refold.actors.providers.failure import ReplyError
+from refold.actors.providers.failure import ReplyError, excerpt
+from refold.actors.providers.http_failure import broken_off, no_answer, refusal
 from refold.actors.providers.interruption import AbortedError, unless_aborted
 from refold.actors.providers.openai_reply import OpenAIReply
-from refold.actors.providers.openai_wire import Kept, render, translation
-from refold.actors.providers.provider import Began, Finish, StreamEvent
+from refold.actors.providers.openai_wire import RESERVED, Kept, render, translation
+from refold.actors.providers.provider import ABORTED, Began, Finish, StreamEvent
 from refold.actors.providers.secret import KeySource, Secret, redacted, secrets_of
+from refold.actors.providers.sse import Body, events
 from refold.actors.signal import AbortSignal
 from refold.events.agent.bodies import Piece
 from refold.events.agent.context import Request
-from refold.events.agent.messages import ErrorKind, StopReason
-from refold.events.canonical import canonical_text
+from refold.events.canonical import canonical, canonical_text
 from refold.events.errors import InvalidArgumentError
 
 OPENAI_URL = "https://api.openai.com/v1"
-OPENAI_KEY = "$OPENAI_API_KEY"
 CONNECT_TIMEOUT = 15.0
-"""Seconds in which a connection must stand, whatever the server's time to answer."""
+"""Seconds in which a connection must stand, however long the server may take to answer."""
 
-_DRAIN_TIMEOUT = 0.25
-_ERROR_BODY_LIMIT = 64 * 1024
-_EVENT_STREAM = "text/event-stream"
+DRAIN_TIMEOUT = 0.25
+"""Seconds that a server has to end its response after its last event. A connection whose response
+has ended can be used again; most servers end it at once.
+"""
 
 
 class OpenAIChat:
     """A provider of models: any server with `POST {base_url}/chat/completions`.
 
-    Nothing of the key is ever shown: not in `repr`, errors, logs or the session's log, also where
-    a server echoes it.
+    Nothing of the key is ever shown: not in `repr`, in errors or in a log, also where a server
+    echoes it.
 
     Args:
         name: the word before the slash in the names of its models.
-        base_url: where the server is, as far as `/v1`; None: `$OPENAI_BASE_URL`, else OpenAI.
+        base_url: where the server is, up to and with `/v1`; None: `$OPENAI_BASE_URL`, else OpenAI.
         api_key: the key; `$NAME` for an environment variable; a function (also an async one), asked
             at each call; None for a server that wants none.
         headers: further headers of each request.
-        options: further fields of each request's body, such as `{"temperature": 0}`; None takes a
+        options: further fields of each request's body, such as `{"temperature": 0}`. None takes a
             field away that is sent otherwise, such as `stream_options`.
-        timeout: seconds that the server may stay silent, before and within a reply.
+        trust_env: whether the proxies that the environment names are used.
+        timeout: seconds that the server may stay silent, before a reply and within it.
         transport: what sends the requests, in place of the network; for tests.
 
     Raises:
@@ -60,9 +64,10 @@ class OpenAIChat:
         name: str = "openai",
         base_url: str | None = None,
         *,
-        api_key: KeySource = OPENAI_KEY,
+        api_key: KeySource = "$OPENAI_API_KEY",
         headers: Mapping[str, str] | None = None,
         options: Mapping[str, Any] | None = None,
+        trust_env: bool = True,
         timeout: float = 300.0,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
@@ -71,17 +76,18 @@ class OpenAIChat:
                 f"a provider cannot be named {name!r}: give one word without a slash"
             )
         if timeout <= 0:
-            raise InvalidArgumentError(f"timeout must be more than 0 seconds, not {timeout!r}")
+            raise InvalidArgumentError(f"timeout is {timeout!r}: give seconds, more than 0")
         self._name = name
-        self._base_url = None if base_url is None else _checked(base_url)
-        self._key = Secret(api_key)
+        self._base_url = None if base_url is None else _checked_url(base_url)
+        self._secret = Secret(api_key)
         self._headers = dict(headers or {})
         self._options = _checked_options(options or {})
         self._translation = translation(self._options)
+        self._trust_env = trust_env
         self._timeout = timeout
         self._transport = transport
         self._kept = Kept()
-        # A connection belongs to its event loop, and two runtimes may share a provider.
+        # Connections belong to an event loop, and two runtimes may share a provider.
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
             WeakKeyDictionary()
         )
@@ -91,102 +97,90 @@ class OpenAIChat:
 
     @property
     def name(self) -> str:
-        """The word before the slash in a model's name."""
+        """The word before the slash in the names of its models."""
         return self._name
 
-    def check(self, model: str) -> None:
-        """Look at what can be known without asking the server.
+    @property
+    def base_url(self) -> str:
+        """Where the server is.
 
         Raises:
-            InvalidArgumentError: no model is named, or there is no key.
+            InvalidArgumentError: `$OPENAI_BASE_URL` is no address.
         """
+        if self._base_url is not None:
+            return self._base_url
+        return _checked_url(os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
+
+    def check(self, model: str) -> None:
+        """Look at what can be known without asking the server (see `Provider.check`)."""
         if not model.strip():
             raise InvalidArgumentError(
-                f"no model is named behind {self._name}/: give one, such as {self._name}/MODEL"
+                f"{self._name}/ names no model: write {self._name}/MODEL, with the name that "
+                "the server knows it by"
             )
-        # Other servers may want no key at all; OpenAI always does.
-        if self._key.missing and _url(self._base_url) == OPENAI_URL:
-            raise InvalidArgumentError(f"{self._name}/{model} needs an API key: {self._key_hint()}")
+        # Other servers may want no key; OpenAI always does.
+        if self.base_url == OPENAI_URL and self._secret.missing:
+            raise InvalidArgumentError(
+                f"{self._name}/{model} needs an API key. {self._secret.advice}"
+            )
 
     async def stream(
         self, request: Request, signal: AbortSignal
     ) -> AsyncGenerator[StreamEvent, None]:
         """Call a model (see `Provider.stream`)."""
         if signal.aborted:
-            yield _aborted(Finish(stop_reason="aborted"))
+            yield ABORTED
             return
         body = render(request, self._options, self._kept)
-        digest = blake2b(body, digest_size=16).digest()
         reply = OpenAIReply(request.call)
         secrets: list[str] = []
-
-        def finish(stop_reason: StopReason) -> Finish:
-            return Finish(
-                stop_reason=stop_reason,
-                usage=reply.usage,
-                response_id=reply.response_id,
-                translation=self._translation,
-                wire_digest=digest,
-            )
-
-        # The end is given after the response is closed: who gets it need not ask for more.
-        end: Finish
         try:
-            async with aclosing(self._events(body, reply, secrets, signal)) as stream:
+            async with aclosing(self._events(body, reply, signal, secrets)) as stream:
                 async for event in stream:
                     yield event
-            end = finish(reply.stop_reason)
+            end = Finish(stop_reason=reply.stop_reason)
         except AbortedError:
-            end = _aborted(finish("aborted"))
+            end = ABORTED
         except ReplyError as error:
-            end = self._failed(finish("error"), error.kind, error.message, secrets)
+            end = self._failed(error, secrets)
         except httpx.TransportError as error:
-            kind, message = self._transport_failure(error)
-            end = self._failed(finish("error"), kind, message, secrets)
-        yield end
+            end = self._failed(no_answer(error, self.base_url, self._timeout), secrets)
+        # Behind the response's end, for whoever gets a Finish need not ask for more.
+        yield replace(
+            end,
+            usage=reply.usage,
+            response_id=reply.response_id,
+            translation=self._translation,
+            wire_digest=blake2b(body, digest_size=16).digest(),
+        )
 
     async def close(self) -> None:
-        """Give back the connections of the running event loop; a later call makes new ones."""
+        """Give back the connections of this event loop. A later call would make new ones."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.aclose()
 
     async def _events(
-        self, body: bytes, reply: OpenAIReply, secrets: list[str], signal: AbortSignal
+        self, body: bytes, reply: OpenAIReply, signal: AbortSignal, secrets: list[str]
     ) -> AsyncGenerator[Began | Piece, None]:
-        key = await unless_aborted(signal, self._key.read())
+        key = await unless_aborted(signal, self._secret.read())
         secrets += secrets_of(key, self._headers)
         client = self._client()
+        headers = {"Accept": "text/event-stream", "Content-Type": "application/json"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
         request = client.build_request(
             "POST",
-            f"{_url(self._base_url)}/chat/completions",
+            f"{self.base_url}/chat/completions",
             content=body,
-            headers={
-                "Accept": _EVENT_STREAM,
-                "Content-Type": "application/json",
-                **({"Authorization": f"Bearer {key}"} if key else {}),
-                **self._headers,
-            },
+            headers={**headers, **self._headers},
         )
         response = await unless_aborted(signal, client.send(request, stream=True))
         try:
             if response.status_code != 200:
-                raise await unless_aborted(signal, _refusal(response))
-            try:
-                async for event in _replied(response, reply, signal):
-                    yield event
-            except httpx.TimeoutException:
-                raise
-            except httpx.TransportError as error:
-                # What was finished before the connection broke is whole; only its usage may lack.
-                if not reply.finished:
-                    raise ReplyError(
-                        "protocol",
-                        "the connection broke before the reply was finished (it is cut off): "
-                        f"{error or type(error).__name__}",
-                    ) from None
-            for piece in reply.end():
-                yield piece
+                raise await unless_aborted(signal, refusal(response))
+            async for event in _read(response, reply, signal):
+                yield event
         finally:
             await response.aclose()
 
@@ -194,18 +188,98 @@ class OpenAIChat:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
+            connect = min(self._timeout, CONNECT_TIMEOUT)
             client = self._clients[loop] = httpx.AsyncClient(
                 transport=self._transport,
-                timeout=httpx.Timeout(
-                    self._timeout, connect=min(self._timeout, CONNECT_TIMEOUT), pool=None
-                ),
-                # How many calls there are at once is the callers' affair; none waits for another.
+                trust_env=self._trust_env,
+                # Redirects are not followed, so without https no certificate is ever looked at;
+                # reading the known ones takes a while.
+                verify=self.base_url.startswith("https:"),
+                timeout=httpx.Timeout(self._timeout, connect=connect, pool=None),
+                # How many calls there are at once is for the callers to say; none waits here.
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             )
         return client
 
-    def _failed(self, finish: Finish, kind: ErrorKind, message: str, secrets: list[str]) -> Finish:
-        if kind == "auth":
-            message = f"{message}. {self._key_hint()}"
-        text = canonical_text(redacted(f"{self._name}: {message}", tuple(secrets)))
-        return _changed(finish, error_kind=kind, error_message=text)
+    def _failed(self, error: ReplyError, secrets: list[str]) -> Finish:
+        message = f"{self._name}: {error.message}"
+        if error.kind == "auth":
+            message += f". {self._secret.advice}"
+        return Finish(
+            stop_reason="error",
+            error_kind=error.kind,
+            error_message=canonical_text(redacted(message, secrets)),
+        )
+
+
+async def _read(
+    response: httpx.Response, reply: OpenAIReply, signal: AbortSignal
+) -> AsyncGenerator[Began | Piece, None]:
+    """Read a response to its end, whatever the server made of it."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = Body(response)
+    try:
+        if kind.endswith("json"):  # an error; or a whole reply from a server that does not stream
+            text = (await unless_aborted(signal, response.aread())).decode("utf-8", "replace")
+            for event in reply.take(text):
+                yield event
+        else:
+            async for event in _streamed(body, reply, signal):
+                yield event
+    except httpx.TimeoutException:
+        raise
+    except httpx.TransportError as error:
+        if not reply.finished:  # else only the usage may lack
+            raise broken_off(error) from None
+    try:
+        for piece in reply.end():
+            yield piece
+    except ReplyError as error:
+        if reply.began:
+            raise
+        what = f"; what it sent begins: {excerpt(body.head)}" if body.head else ""
+        raise ReplyError(error.kind, error.message + what) from None
+
+
+async def _streamed(
+    body: Body, reply: OpenAIReply, signal: AbortSignal
+) -> AsyncGenerator[Began | Piece, None]:
+    async with aclosing(events(body)) as stream:
+        while not reply.done:
+            data = await unless_aborted(signal, anext(stream, None))
+            if data is None:
+                return
+            for event in reply.take(data):
+                if signal.aborted:
+                    raise AbortedError
+                yield event
+        with suppress(TimeoutError, httpx.TransportError):
+            async with asyncio.timeout(DRAIN_TIMEOUT):
+                await anext(stream, None)
+
+
+def _checked_url(url: str) -> str:
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise InvalidArgumentError(
+            f"base_url is {url!r}: give an address such as https://api.example.com/v1"
+        )
+    if parsed.userinfo or parsed.query or parsed.fragment:
+        # They would show up wherever the address does.
+        raise InvalidArgumentError(
+            f"base_url of {parsed.host} holds more than an address: give keys as api_key"
+        )
+    return url.rstrip("/")
+
+
+def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    clash = sorted(RESERVED.intersection(options))
+    if clash:
+        raise InvalidArgumentError(
+            f"options hold {', '.join(clash)}, which each request brings along: leave them out"
+        )
+    fixed: dict[str, Any] = canonical(dict(options), "options")
+    return fixed

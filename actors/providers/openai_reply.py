@@ -33,6 +33,7 @@ class OpenAIReply:
         call: number of the model call; ids that a server did not give are made from it.
 
     Attributes:
+        began: True once the server has sent a first part of it.
         done: True once the server has said that nothing more comes.
         usage: what the server has counted so far.
         response_id: the server's id of the reply; empty if it gave none.
@@ -40,7 +41,7 @@ class OpenAIReply:
 
     def __init__(self, call: int) -> None:
         self._call = call
-        self._began = False
+        self.began = False
         self._text: TextBlock | None = None
         self._calls: list[CallBlock] = []
         self._by_index: dict[int, CallBlock] = {}
@@ -67,8 +68,8 @@ class OpenAIReply:
             raise error
         if not isinstance(chunk, dict):
             raise ReplyError("protocol", f"the server sent what is no chunk: {excerpt(data)}")
-        if not self._began:
-            self._began = True
+        if not self.began:
+            self.began = True
             yield Began()
         if not self.response_id and isinstance(chunk.get("id"), str):
             self.response_id = canonical_text(chunk["id"])
@@ -78,13 +79,18 @@ class OpenAIReply:
         if isinstance(choice, dict):
             yield from self._choice(choice)
 
+    @property
+    def finished(self) -> bool:
+        """True if the server has said how the reply ended: nothing of its content is missing."""
+        return bool(self._reason) or (self.done and self._blocks > 0)
+
     def end(self) -> Iterator[Piece]:
         """The stream is over: the pieces that close what is open.
 
         Raises:
             ReplyError: it is over too early, or the server says that the reply failed.
         """
-        if not self._reason and not (self.done and self._blocks):
+        if not self.finished:
             what = "said [DONE]" if self.done else "ended the stream"
             raise ReplyError(
                 "protocol", f"the server {what} before the reply was finished (it is cut off)"

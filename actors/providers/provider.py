@@ -39,6 +39,9 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     wire_digest: bytes = b""
 
 
+ABORTED = Finish(stop_reason="aborted", error_kind="aborted", error_message="aborted")
+"""How a call ends whose signal was set before anything came of it."""
+
 StreamEvent = Began | Piece | Finish
 
 

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from urllib.parse import quote
 
 from refold.actors.providers.failure import ReplyError
@@ -50,6 +50,13 @@ class Secret:
         if self.variable:
             return not os.environ.get(self.variable, "").strip()
         return not self._source
+
+    @property
+    def advice(self) -> str:
+        """What to do where the key is missing or wrong."""
+        if self.variable:
+            return f"Set {self.origin} to a valid key, or give the provider another api_key"
+        return f"Give the provider a valid api_key (now: {self.origin})"
 
     async def read(self) -> str:
         """The key as it is now; empty if there is none.
@@ -100,7 +107,7 @@ def secrets_of(key: str, headers: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(forms, key=len, reverse=True))  # a longer one may hold a shorter one
 
 
-def redacted(text: str, secrets: tuple[str, ...]) -> str:
+def redacted(text: str, secrets: Iterable[str]) -> str:
     """`text` with every secret replaced by `***`."""
     for secret in secrets:
         text = text.replace(secret, MASK)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import groupby
 from typing import Any, Literal
 
 import msgspec
@@ -160,6 +162,7 @@ def edit_of(body: bytes) -> ContextEdit:
     return _edits.decode(body)
 
 
+@lru_cache(maxsize=256)
 def specs_of(blob: bytes) -> tuple[ToolSpec, ...]:
     """The tool specs of a blob."""
     return _specs.decode(blob)
@@ -203,17 +206,9 @@ def assembled(pieces: Any) -> tuple[AssistantContent, ...]:
 def merged(pieces: list[Piece]) -> tuple[Piece, ...]:
     """The same pieces with neighbouring deltas of one block joined."""
     joined: list[Piece] = []
-    texts: list[str] = []
-    for piece in pieces:
-        last = joined[-1] if joined else None
-        if last and piece.kind.endswith("_delta") and last.kind == piece.kind:
-            if last.index == piece.index:
-                texts.append(piece.text)
-                continue
-        if texts and last:
-            joined[-1] = msgspec.structs.replace(last, text=last.text + "".join(texts))
-            texts = []
-        joined.append(piece)
-    if texts:
-        joined[-1] = msgspec.structs.replace(joined[-1], text=joined[-1].text + "".join(texts))
+    for (kind, index), group in groupby(pieces, key=lambda piece: (piece.kind, piece.index)):
+        same = list(group)
+        if kind.endswith("_delta") and len(same) > 1:
+            same = [Piece(kind, index, "".join(piece.text for piece in same))]
+        joined.extend(same)
     return tuple(joined)

@@ -131,11 +131,10 @@ def _assistant(head: MessageHead, contents: Contents) -> AssistantMessage:
     fact, body = contents.fact(head.source)
     if isinstance(fact, inputs.ModelFinished):
         end = bodies.end_of(body)
-        content = end.content
-        if content is None:
-            content = _streamed(head.since, head.source, contents)
         return AssistantMessage(
-            content=content,
+            content=(
+                _streamed(head.since, head.source, contents) if end.content is None else end.content
+            ),
             provider=end.provider,
             model=end.model,
             stop_reason=fact.stop_reason,

@@ -134,10 +134,11 @@ def message_started(state: SessionState) -> SessionState:
     """The first call that has ended and is not told becomes visible as a message."""
     run = state.active
     batch = run.batch
-    assert batch is not None and run.reply is not None
+    assert batch is not None
+    assert run.reply is not None
     index = next(i for i, call in enumerate(batch.calls) if call.life is Life.ENDED)
-    run = replace(run, batch=replace(batch, open=index))
-    return replace(state, run=run, shown=result_head(run.reply, index, batch.calls[index]))
+    shown = result_head(run.reply, index, batch.calls[index])
+    return replace(state, run=replace(run, batch=replace(batch, open=index)), shown=shown)
 
 
 def message_ended(run: Run, head: MessageHead) -> Run:

@@ -63,7 +63,8 @@ def message_end(state: SessionState, _: facts.MessageEnd) -> SessionState:
     run = state.active
     head = state.shown
     if state.phase is Phase.STREAM:
-        assert run.stream is not None and run.stream.finished is not None
+        assert run.stream is not None
+        assert run.stream.finished is not None
         head = run.stream.finished
     assert head is not None
     run = replace(run, context=run.context.append(head), new=run.new.append(head))

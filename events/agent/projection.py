@@ -103,7 +103,8 @@ def _message_update(
     before: SessionState, _: Any, after: SessionState, contents: Contents
 ) -> seen.MessageUpdate:
     stream = before.active.stream
-    assert stream is not None and after.shown is not None
+    assert stream is not None
+    assert after.shown is not None
     since = stream.shown or stream.since
     return seen.MessageUpdate(
         version=after.version,
@@ -123,7 +124,8 @@ def _message_end(_: Any, __: Any, after: SessionState, contents: Contents) -> se
 
 def _call(after: SessionState, index: int, contents: Contents) -> dict[str, Any]:
     run = after.active
-    assert run.batch is not None and run.reply is not None
+    assert run.batch is not None
+    assert run.reply is not None
     head = run.batch.calls[index].head
     return {"version": after.version, "tool_call_id": head.id, "tool_name": head.name}
 
@@ -142,7 +144,8 @@ def _tool_update(
     _: Any, fact: facts.ToolExecutionUpdate, after: SessionState, contents: Contents
 ) -> seen.ToolExecutionUpdate:
     run = after.active
-    assert run.reply is not None and run.batch is not None
+    assert run.reply is not None
+    assert run.batch is not None
     _fact, body = contents.fact(run.batch.showing)
     return seen.ToolExecutionUpdate(
         **_call(after, fact.index, contents),
@@ -155,7 +158,8 @@ def _tool_end(
     _: Any, fact: facts.ToolExecutionEnd, after: SessionState, contents: Contents
 ) -> seen.ToolExecutionEnd:
     run = after.active
-    assert run.batch is not None and run.reply is not None
+    assert run.batch is not None
+    assert run.reply is not None
     call = run.batch.calls[fact.index]
     return seen.ToolExecutionEnd(
         **_call(after, fact.index, contents),

@@ -9,6 +9,8 @@ from refold.actors.providers.arguments import sound_arguments
 from refold.events.agent.bodies import Piece
 from refold.events.canonical import canonical_text
 
+TextKind = Literal["text", "thinking"]
+
 
 class _Flow:
     """Text in parts, each in canonical form.
@@ -33,27 +35,32 @@ class _Flow:
 class TextBlock:
     """A block of text or thinking. `signature` goes out with its end."""
 
-    def __init__(self, kind: Literal["text", "thinking"], index: int, signature: str = "") -> None:
-        self.kind = kind
+    def __init__(self, kind: TextKind, index: int, signature: str = "") -> None:
+        self.kind: TextKind = kind
         self._index = index
         self._signature = signature
         self._flow = _Flow()
 
     def start(self) -> Piece:
+        """The piece that opens the block."""
         return Piece("text_start" if self.kind == "text" else "thinking_start", self._index)
 
     def take(self, text: str) -> Iterator[Piece]:
+        """Take a part of the text."""
         yield from self._delta(self._flow.take(text))
 
     def end(self) -> Iterator[Piece]:
+        """The text is complete."""
         yield from self._delta(self._flow.rest())
-        kind = "text_end" if self.kind == "text" else "thinking_end"
-        yield Piece(kind, self._index, id=self._signature)
+        yield Piece(
+            "text_end" if self.kind == "text" else "thinking_end", self._index, id=self._signature
+        )
 
     def _delta(self, text: str) -> Iterator[Piece]:
         if text:
-            kind = "text_delta" if self.kind == "text" else "thinking_delta"
-            yield Piece(kind, self._index, text)
+            yield Piece(
+                "text_delta" if self.kind == "text" else "thinking_delta", self._index, text
+            )
 
 
 class CallBlock:

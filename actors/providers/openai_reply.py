@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from refold.actors.providers.blocks import CallBlock, TextBlock
+from refold.actors.providers.blocks import CallBlock, TextBlock, TextKind
 from refold.actors.providers.failure import ReplyError, error_in, excerpt
 from refold.actors.providers.openai_wire import REASONING_FIELDS
 from refold.actors.providers.provider import Began
@@ -137,7 +137,7 @@ class OpenAIReply:
             if isinstance(entry, dict):
                 yield from self._take_call(entry)
 
-    def _say(self, kind: Any, text: str, signature: str = "") -> Iterator[Piece]:
+    def _say(self, kind: TextKind, text: str, signature: str = "") -> Iterator[Piece]:
         if not text:
             return
         if self._text is not None and self._text.kind != kind:
@@ -232,7 +232,7 @@ def _decoded(data: str) -> Any:
             ) from None
 
 
-def _texts(content: Any) -> Iterator[tuple[str, str]]:
+def _texts(content: Any) -> Iterator[tuple[TextKind, str]]:
     """The texts in a `content`, which is text, or a list of typed parts."""
     if isinstance(content, str):
         yield "text", content

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence, Sequence
 
-from refold.actors.providers.local import Local
-from refold.actors.providers.openai_chat import OpenAIChat
 from refold.actors.providers.provider import Provider
 from refold.events.errors import InvalidArgumentError
 
-BUILT_IN: dict[str, Callable[[], Provider]] = {"local": Local, "openai": OpenAIChat}
+
+
+def _local() -> Provider:
+    from refold.actors.providers.local import Local
+
+    return Local()
+
+
+def _openai() -> Provider:
+    from refold.actors.providers.openai_chat import OpenAIChat
+
+    return OpenAIChat()
+
+
+BUILT_IN: dict[str, Callable[[], Provider]] = {"local": _local, "openai": _openai}
 """Providers that need no setting up, by name. One of the caller's own goes before."""
 
 _ADD = "others are added with refold.open(..., providers=[refold.OpenAIChat('NAME', 'URL')])"

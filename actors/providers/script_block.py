@@ -120,9 +120,10 @@ def _from_mapping(data: Mapping[str, Any], where: str) -> ScriptBlock:
         text = given if isinstance(given, str) else Json.of(given, f"{where}.arguments").text
         name, id = _text(data, "name", where), _text(data, "id", where)
         return ScriptBlock("tool_call", text, (), id=id, name=name)
-    kind = "text" if kind == "text" else "thinking"
     signature = _text(data, "signature", where)
-    return ScriptBlock(kind, _text(data, kind, where), (), signature)
+    if kind == "text":
+        return ScriptBlock("text", _text(data, "text", where), (), signature)
+    return ScriptBlock("thinking", _text(data, "thinking", where), (), signature)
 
 
 def _text(data: Mapping[str, Any], name: str, where: str) -> str:

@@ -18,6 +18,8 @@ from refold.events.agent.context import Request
 from refold.events.agent.messages import ErrorKind
 from refold.events.errors import InvalidArgumentError
 
+__all__ = ["Reply", "Scripted"]
+
 ReplyData = Reply | str | Mapping[str, Any]
 Answer = Callable[[Request], ReplyData]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from refold.events.agent import effects as wanted
 from refold.events.agent import facts, inputs
@@ -42,38 +43,14 @@ class Agent:
         """True for what came from outside."""
         return type(fact) in _INPUTS
 
-    def decide(self, state: SessionState, offered: Fact) -> tuple[Fact, ...]:
-        """See `refold.events.agent.loop.decide`."""
-        return decide(state, offered)
-
-    def step(self, state: SessionState) -> Fact | None:
-        """See `refold.events.agent.loop.step`."""
-        return step(state)
-
-    def evolve(self, state: SessionState, fact: Fact) -> SessionState:
-        """See `refold.events.agent.evolve.evolve`."""
-        return evolve(state, fact)
+    decide = staticmethod(decide)
+    step = staticmethod(step)
+    evolve = staticmethod(evolve)
 
     def effects(self, state: SessionState, fact: Fact) -> tuple[Effect, ...]:
         """What to start once `fact` is durable, given the state right after it."""
-        match fact:
-            case facts.ModelCalled() | facts.HookCalled():
-                return (
-                    self.outstanding(state)[-1:]
-                    if state.phase is not Phase.BATCH
-                    else (
-                        _hook_of_call(state, fact.index),  # type: ignore[union-attr]
-                    )
-                )
-            case facts.ToolsCalled():
-                return tuple(_run_of(state, index) for index in fact.indexes)
-            case inputs.AbortRequested():
-                return (wanted.SignalAbort(key="abort", run=state.runs),) if state.run else ()
-            case inputs.Recovered():
-                return self.outstanding(state)
-            case inputs.ModelFailed() | inputs.HookRaised() | inputs.ListenerFailed():
-                return (Discard(),) if state.phase is Phase.FAILING else ()
-        return ()
+        rule = _EFFECTS.get(type(fact))
+        return rule(self, state, fact) if rule else ()
 
     def outstanding(self, state: SessionState) -> tuple[Effect, ...]:
         """What the outside owes: the model call, tool runs and hook calls without an outcome."""
@@ -136,5 +113,38 @@ def _hook(call: int, hook: str, version: int, index: int, aborted: bool) -> want
         key=f"hook:{call}", call=call, hook=hook, version=version, index=index, aborted=aborted
     )
 
+
+def _called(agent: Agent, state: SessionState, fact: Any) -> tuple[Effect, ...]:
+    if state.phase is Phase.BATCH:
+        return (_hook_of_call(state, fact.index),)
+    return agent.outstanding(state)
+
+
+def _tools_called(_: Agent, state: SessionState, fact: facts.ToolsCalled) -> tuple[Effect, ...]:
+    return tuple(_run_of(state, index) for index in fact.indexes)
+
+
+def _abort_requested(_: Agent, state: SessionState, __: Fact) -> tuple[Effect, ...]:
+    return (wanted.SignalAbort(key="abort", run=state.runs),) if state.run else ()
+
+
+def _recovered(agent: Agent, state: SessionState, _: Fact) -> tuple[Effect, ...]:
+    return agent.outstanding(state)
+
+
+def _failed(_: Agent, state: SessionState, __: Fact) -> tuple[Effect, ...]:
+    return (Discard(),) if state.phase is Phase.FAILING else ()
+
+
+_EFFECTS: dict[type[Fact], Callable[[Agent, SessionState, Any], tuple[Effect, ...]]] = {
+    facts.ModelCalled: _called,
+    facts.HookCalled: _called,
+    facts.ToolsCalled: _tools_called,
+    inputs.AbortRequested: _abort_requested,
+    inputs.Recovered: _recovered,
+    inputs.ModelFailed: _failed,
+    inputs.HookRaised: _failed,
+    inputs.ListenerFailed: _failed,
+}
 
 AGENT: Final = Agent()

@@ -105,8 +105,8 @@ def _parallel(state: SessionState, batch: Batch) -> Fact | None:
             break
         if is_cleared(state, call):
             cleared.append(index)
-        elif call.life < Life.READY:
-            return _advance(state, index, call)
+        elif call.life < Life.READY or (call.life is Life.SETTLED and not call.run):
+            return _advance(state, index, call)  # what failed at once ends before the next starts
     if cleared:
         return facts.ToolsCalled(indexes=tuple(cleared), first=state.tool_runs + 1)
     arrived = [

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from refold.events.agent import facts, inputs
 from refold.events.agent.batch import begin_batch
-from refold.events.agent.evolve_calls import message_ended, message_started
+from refold.events.agent.evolve_calls import message_ended, message_started, result_head
 from refold.events.agent.heads import MessageHead, heads_of
 from refold.events.agent.inputs import QueueName
 from refold.events.agent.state import Phase, Run, SessionState
@@ -61,12 +61,7 @@ def message_update(state: SessionState, _: facts.MessageUpdate) -> SessionState:
 def message_end(state: SessionState, _: facts.MessageEnd) -> SessionState:
     """The visible message joins the conversation and the run's own context."""
     run = state.active
-    head = state.shown
-    if state.phase is Phase.STREAM:
-        assert run.stream is not None
-        assert run.stream.finished is not None
-        head = run.stream.finished
-    assert head is not None
+    head = _open_message(run, state.phase)
     run = replace(run, context=run.context.append(head), new=run.new.append(head))
     state = replace(
         state,
@@ -79,6 +74,20 @@ def message_end(state: SessionState, _: facts.MessageEnd) -> SessionState:
     if state.phase is Phase.STREAM:
         return _replied(state, run, head)
     return replace(state, run=replace(run, open=False, injected=run.injected + 1))
+
+
+def _open_message(run: Run, phase: Phase) -> MessageHead:
+    """The message that is being shown. (A reset in mid-message empties `state.shown`.)"""
+    if phase is Phase.STREAM:
+        assert run.stream is not None
+        assert run.stream.finished is not None
+        return run.stream.finished
+    if phase is Phase.BATCH:
+        assert run.batch is not None
+        assert run.reply is not None
+        index = run.batch.open
+        return result_head(run.reply, index, run.batch.calls[index])
+    return run.inject[run.injected]
 
 
 def _replied(state: SessionState, run: Run, reply: MessageHead) -> SessionState:

@@ -20,11 +20,17 @@ def _has(event: Event, key: str, wanted: Any) -> bool:
         case "role":
             return bool(message.get("role") == wanted)
         case "text":
-            return any(wanted in block.get("text", "") for block in message.get("content", ()))
+            return wanted in _text(message.get("content", ""))
         case "delta":
             delta = event.get("assistantMessageEvent", {})
             return isinstance(delta, dict) and delta.get("type") == wanted
     return bool(event.get(key) == wanted)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.get("text", "") for block in content)
 
 
 class Heard:

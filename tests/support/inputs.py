@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from refold.events.agent import bodies, inputs
-from refold.events.agent.bodies import AssistantEnd, Failure, Piece, ResultPatch, Verdict
+from refold.events.agent.bodies import AssistantEnd, Failure, Piece
 from refold.events.agent.heads import CallHead, Shape
-from refold.events.agent.messages import Message, Text, ToolResult, UserMessage
+from refold.events.agent.messages import Message, Text, ToolCall, ToolResult, UserMessage
 from refold.events.agent.settings import ToolHead, Toolset
 from refold.events.fact import Offer
 
@@ -71,7 +71,7 @@ def finished(
 ) -> Offer:
     """The end of a reply that says all of it."""
     content: list[Any] = [Text(text)] if text else []
-    content += [bodies.ToolCall(head.id, head.name) for head in calls]
+    content += [ToolCall(head.id, head.name) for head in calls]
     end = AssistantEnd(
         provider="test",
         model="model",
@@ -111,14 +111,10 @@ def tool_failed(run: int, text: str = "broken") -> Offer:
     return Offer(inputs.ToolFailed(call=run, size=len(text)), bodies.encode(_result(text)))
 
 
-def hook_returned(call: int, **fields: Any) -> Offer:
-    """A hook that is not about a context returned."""
+def hook_returned(call: int, body: object = None, **fields: Any) -> Offer:
+    """A hook returned; `body` is what its kind of answer holds."""
     fact = inputs.HookReturned(call=call, **fields)
-    if fact.block or fact.problem:
-        return Offer(fact, bodies.encode(Verdict(text="no")))
-    if fact.is_error is not None or fact.terminate is not None:
-        return Offer(fact, bodies.encode(ResultPatch(terminate=fact.terminate)))
-    return Offer(fact, None if fact.next_turn is None else bodies.encode(()))
+    return Offer(fact, None if body is None else bodies.encode(body))
 
 
 def hook_raised(call: int) -> Offer:

@@ -43,7 +43,7 @@ def check_schema(name: str, schema: Any) -> None:
         ) from error
 
 
-def fitted(name: str, schema: Json, arguments: Json) -> dict[str, Any]:
+def fitted(name: str, schema: Json, arguments: Json) -> Json:
     """The arguments as the tool gets them.
 
     Raises:
@@ -67,7 +67,7 @@ def fitted(name: str, schema: Json, arguments: Json) -> dict[str, Any]:
         raise ToolArgumentsError(
             f"The arguments of {name} do not fit its schema. {told}", tuple(dict.fromkeys(places))
         )
-    return value  # type: ignore[no-any-return]
+    return Json.of(value)
 
 
 @lru_cache(maxsize=512)

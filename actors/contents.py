@@ -7,10 +7,14 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+import msgspec
+
+from refold.actors.arguments import fitted
 from refold.events.agent.agent import CODEC
-from refold.events.agent.contents import message_of
+from refold.events.agent.contents import call_of, message_of
 from refold.events.agent.heads import MessageHead
-from refold.events.agent.messages import Message
+from refold.events.agent.messages import AssistantMessage, Message
+from refold.events.canonical import Json
 from refold.events.errors import InvalidPointError
 from refold.events.fact import Fact, Offer
 from refold.store.log import Log
@@ -50,12 +54,23 @@ class Memory:
                 self._size -= dropped
 
 
+class KnownReply(msgspec.Struct, frozen=True):
+    """A reply that has just been assembled, with the arguments of its calls that fit."""
+
+    message: AssistantMessage
+    arguments: tuple[Json | None, ...]
+
+
 def remember(memory: Memory, stream: bytes, version: int, offer: Offer) -> None:
     """Keep what has just been appended: it is about to be asked for."""
     body = offer.body or b""
     memory.put((stream, version), (offer.fact, body), 300 + len(body))
-    if offer.known is not None:
-        memory.put((stream, "assistant", version, 0, 0), offer.known, 500 + len(body))
+    if isinstance(offer.known, KnownReply):
+        message, arguments = offer.known.message, offer.known.arguments
+        memory.put((stream, "assistant", version, 0, 0), message, 500 + len(body))
+        for index, fitting in enumerate(arguments):
+            if fitting is not None:
+                memory.put((stream, "arguments", version, index), fitting, 200 + len(fitting.text))
 
 
 class StreamContents:
@@ -87,6 +102,18 @@ class StreamContents:
     def key(self) -> bytes:
         """The log's secret for the digests of its blobs."""
         return self._log.key
+
+    def arguments(self, reply: MessageHead, index: int, schema: Json) -> Json:
+        """The arguments of a reply's call, brought into shape and checked.
+
+        Raises:
+            ToolArgumentsError: they do not fit.
+        """
+        known = self._memory.get((self._stream, "arguments", reply.source, index))
+        if known is None:
+            call = call_of(reply, index, self)
+            known = fitted(call.name, schema, call.arguments)
+        return known  # type: ignore[no-any-return]
 
     def blob(self, digest: bytes) -> bytes:
         """A blob of the session's log."""

@@ -20,16 +20,15 @@ from refold.events.fact import Offer
 HOLD_LIMIT = 256 * 1024
 """Characters that are held back before the provider has to wait."""
 
-Send = Callable[[tuple[Offer, ...], bool], asyncio.Event | None]
+Send = Callable[[tuple[Offer, ...], Callable[[], None] | None], None]
 
 
 class Gatherer:
-    """Gathers the pieces of one call.
+    """Gathers the pieces of one call; used on its event loop only.
 
     Args:
         interval: seconds; 0 sends each piece by itself, and waits until it is shown.
-        send: sends inputs, with True for the last; the event it returns is set once they are
-            shown.
+        send: sends inputs, and calls back once they are shown; the last ones come with None.
     """
 
     def __init__(self, *, call: int, interval: float, send: Send) -> None:
@@ -41,8 +40,10 @@ class Gatherer:
         self._held: list[Piece] = []
         self._held_size = 0
         self._began = False
-        self._credit: asyncio.Event | None = None
-        self._flush: asyncio.Task[None] | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ripe = False
 
     async def take(self, event: Began | Piece) -> None:
         """Take the next event of the stream."""
@@ -55,38 +56,44 @@ class Gatherer:
         else:
             self._began = True
         if self._interval == 0:
-            self._send_held()
-            await self._shown()
-        elif self._flush is None:
-            self._flush = asyncio.get_running_loop().create_task(self._flush_later())
-        elif self._held_size > HOLD_LIMIT:
-            await self._flush
+            self._flush()
+            await self._idle.wait()
+        elif self._timer is None and not self._ripe:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._interval, self._ripen)
+        while self._held_size > HOLD_LIMIT:
+            await self._idle.wait()
+            self._flush()
 
     def finish(self, finished: Offer) -> None:
         """Send what is held, and the end."""
         self.drop()
-        held = self._held_offers()
-        self._send((*held, finished), True)
+        self._send((*self._held_offers(), finished), None)
 
     def drop(self) -> None:
-        """Stop waiting for more."""
-        if self._flush is not None:
-            self._flush.cancel()
+        """Send nothing more by itself."""
+        self._ripe = False
+        if self._timer is not None:
+            self._timer.cancel()
 
-    async def _flush_later(self) -> None:
-        await asyncio.sleep(self._interval)
-        await self._shown()
-        self._flush = None
-        self._send_held()
+    def _ripen(self) -> None:
+        self._timer = None
+        if self._idle.is_set():
+            self._flush()
+        else:
+            self._ripe = True
 
-    async def _shown(self) -> None:
-        if self._credit is not None:
-            await self._credit.wait()
+    def _shown(self) -> None:
+        self._idle.set()
+        if self._ripe:
+            self._ripe = False
+            self._flush()
 
-    def _send_held(self) -> None:
+    def _flush(self) -> None:
         offers = self._held_offers()
         if offers:
-            self._credit = self._send(offers, False)
+            self._idle.clear()
+            self._send(offers, self._shown)
 
     def _held_offers(self) -> tuple[Offer, ...]:
         held, self._held, self._held_size = merged(self._held), [], 0

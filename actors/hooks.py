@@ -28,7 +28,7 @@ from refold.events.agent.batch import PREPARE_ARGUMENTS
 from refold.events.agent.contents import Conversation, call_of, tool_result_of
 from refold.events.agent.evolve_calls import result_head
 from refold.events.agent.messages import Message, ToolCall
-from refold.events.agent.state import SessionState
+from refold.events.agent.state import Phase, SessionState
 from refold.events.canonical import Json, canonical_text
 from refold.events.errors import InvalidArgumentError, ToolArgumentsError
 from refold.events.fact import Offer
@@ -100,7 +100,7 @@ class Hooks:
         prepared = await called(tool.prepare_arguments, self._pool, call.arguments.value)
         arguments = Json.of(prepared, "the prepared arguments")
         try:
-            fitting = Json.of(fitted(call.name, tool.parameters, arguments))
+            fitting = fitted(call.name, tool.parameters, arguments)
         except ToolArgumentsError as error:
             verdict = bodies.Verdict(text=str(error))
             fact = inputs.HookReturned(call=effect.call, problem=True)
@@ -226,7 +226,7 @@ class Hooks:
             if verdict.arguments is not None:
                 return verdict.arguments
         tool = self._kits.of(perform.stream).tools[call.name]
-        return Json.of(fitted(call.name, tool.parameters, call.arguments))
+        return fitted(call.name, tool.parameters, call.arguments)
 
 
 def _expect(right: bool, effect: effects.CallHook, value: Any, wanted: str) -> None:
@@ -247,7 +247,10 @@ def _call(perform: Perform, effect: effects.CallHook, contents: StreamContents) 
 
 
 def _context(state: SessionState, contents: StreamContents) -> Conversation:
-    return Conversation(state.active.context, contents)
+    """The run's context; the results of a batch join it together, when the batch is over."""
+    run = state.active
+    told = len(run.results) if state.phase is Phase.BATCH else 0
+    return Conversation(run.context, contents, len(run.context) - told)
 
 
 def _after_turn(state: SessionState, contents: StreamContents, signal: AbortSignal) -> AfterTurn:

@@ -1,8 +1,8 @@
 """The Journal: the log's only writer in a process.
 
-Group commit: the first append of a batch opens a write transaction and tells the Journal itself
-`Flush`; the inbox is first in, first out, so all appends that wait already are put before the
-flush commits once and acknowledges them all.
+Group commit: the first append of a batch opens a write transaction. If nothing waits behind it, it
+is committed at once; else the Journal tells itself `Flush`: the inbox is first in, first out, so
+all appends that wait already are put before the flush commits once and acknowledges them all.
 """
 
 from __future__ import annotations
@@ -49,15 +49,19 @@ class Journal(ThreadActor):
         self._written: list[tuple[Write, int]] = []
         self._claimed: list[Claimed] = []
         self._time = 0
+        self._flushing = False
 
     def handle(self, message: Message) -> None:
         """Act on one message."""
         match message:
             case Write():
                 self._write(message)
+                self._flush_soon()
             case Claim():
                 self._claim(message)
+                self._flush_soon()
             case Flush():
+                self._flushing = False
                 self._flush()
 
     def on_stop(self) -> None:
@@ -68,8 +72,15 @@ class Journal(ThreadActor):
         if self._batch is None:
             self._batch = self._log.batch()
             self._time = self._clock()
-            self.actor_ref.tell(Flush())
         return self._batch
+
+    def _flush_soon(self) -> None:
+        """At once if nobody waits; else behind those that wait already."""
+        if self.actor_inbox.empty():
+            self._flush()
+        elif not self._flushing:
+            self._flushing = True
+            self.actor_ref.tell(Flush())
 
     def _claim(self, claim: Claim) -> None:
         try:

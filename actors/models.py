@@ -8,7 +8,7 @@ from typing import Any
 
 from refold.actors.actor import Address, LoopActor
 from refold.actors.arguments import fitted
-from refold.actors.contents import StreamContents
+from refold.actors.contents import KnownReply, StreamContents
 from refold.actors.gatherer import Gatherer
 from refold.actors.messages import Accepted, Message, Offered, Perform, Refused
 from refold.actors.providers.provider import Finish, Provider
@@ -20,7 +20,7 @@ from refold.events.agent.heads import CallHead
 from refold.events.agent.messages import AssistantMessage, ToolCall
 from refold.events.agent.state import SessionState
 from refold.events.behaviour import Discard
-from refold.events.canonical import canonical_text
+from refold.events.canonical import Json, canonical_text
 from refold.events.errors import ModelError, ToolArgumentsError
 from refold.events.fact import Offer
 
@@ -54,7 +54,7 @@ class Models(LoopActor):
         self._clock = clock
         self._interval = delta_interval
         self._calls: dict[tuple[bytes, int], asyncio.Task[None]] = {}
-        self._credits: dict[int, asyncio.Event] = {}
+        self._credits: dict[int, Callable[[], None]] = {}
         self._tokens = 0
 
     @property
@@ -68,7 +68,7 @@ class Models(LoopActor):
             case Accepted() | Refused():
                 credit = self._credits.pop(message.token, None)
                 if credit is not None:
-                    credit.set()
+                    credit()
             case Perform(effect=effects.CallModel() as effect):
                 key = (message.stream, effect.call)
                 task = self.loop.create_task(self._call(message, effect))
@@ -92,17 +92,18 @@ class Models(LoopActor):
         gatherer = Gatherer(
             call=effect.call,
             interval=self._interval,
-            send=lambda offers, last: self._offer(perform, offers, last),
+            send=lambda offers, shown: self._offer(perform, offers, shown),
         )
         try:
             request = request_of(state, self._contents(perform.stream))
             provider = self._resolve(request.model)
             finish: Finish | None = None
             async for event in provider.stream(request, signal):
+                # Read to the end: a generator that is left in the middle lingers on the loop.
                 if isinstance(event, Finish):
                     finish = event
-                    break
-                await gatherer.take(event)
+                elif finish is None:
+                    await gatherer.take(event)
             if finish is None:
                 raise ModelError(
                     f"the provider of {request.model} ended without a word", "protocol"
@@ -135,7 +136,7 @@ class Models(LoopActor):
             response_id=finish.response_id,
             timestamp=self._clock(),
         )
-        problems = self._problems(request, state, message.tool_calls)
+        problems, arguments = self._checked(request, state, message.tool_calls)
         fact = inputs.ModelFinished(
             call=gatherer.call,
             stop_reason=finish.stop_reason,
@@ -158,23 +159,27 @@ class Models(LoopActor):
             response_id=finish.response_id,
             problems=tuple(problems.items()),
         )
-        return Offer(fact, bodies.encode(end), known=message)
+        return Offer(fact, bodies.encode(end), known=KnownReply(message, arguments))
 
-    def _problems(
+    def _checked(
         self, request: Request, state: SessionState, calls: tuple[ToolCall, ...]
-    ) -> dict[str, str]:
-        """Arguments that do not fit, by call id. Tools that prepare theirs are checked later."""
+    ) -> tuple[dict[str, str], tuple[Json | None, ...]]:
+        """Problems of arguments by call id, and the arguments that fit, by the call's place.
+        Tools that prepare their arguments have them checked later.
+        """
         schemas = {spec.name: spec.parameters for spec in request.tools}
-        problems = {}
+        problems: dict[str, str] = {}
+        arguments: list[Json | None] = []
         for call in calls:
+            arguments.append(None)
             tool = state.active.tools.find(call.name)
             if tool is None or tool.prepares:
                 continue
             try:
-                fitted(call.name, schemas[call.name], call.arguments)
+                arguments[-1] = fitted(call.name, schemas[call.name], call.arguments)
             except ToolArgumentsError as error:
                 problems[call.id] = str(error)
-        return problems
+        return problems, tuple(arguments)
 
     def _failed(self, perform: Perform, effect: effects.CallModel, error: Exception) -> None:
         provider, _, model = perform.state.active.model.partition("/")
@@ -186,23 +191,25 @@ class Models(LoopActor):
         )
         kind: Any = error.kind if isinstance(error, ModelError) else "unknown"
         fact = inputs.ModelFailed(call=effect.call, kind=kind)
-        self._offer(perform, (Offer(fact, bodies.encode(failure)),), last=True)
+        self._offer(perform, (Offer(fact, bodies.encode(failure)),), None)
 
     def _offer(
-        self, perform: Perform, offers: tuple[Offer, ...], last: bool
-    ) -> asyncio.Event | None:
-        """Send inputs; the event is set once they are shown. Of the last ones nobody asks."""
-        credit = None
-        if not last:
-            self._tokens += 1
-            credit = self._credits[self._tokens] = asyncio.Event()
+        self,
+        perform: Perform,
+        offers: tuple[Offer, ...],
+        shown: Callable[[], None] | None,
+    ) -> None:
+        """Send inputs; `shown` is called once they are. The last ones come without."""
+        token = 0
+        if shown is not None:
+            token = self._tokens = self._tokens + 1
+            self._credits[token] = shown
         self._loop.tell(
             Offered(
                 stream=perform.stream,
                 offers=offers,
                 sender="models",
-                token=0 if last else self._tokens,
-                done=(perform.effect.key,) if last else (),
+                token=token,
+                done=() if shown else (perform.effect.key,),
             )
         )
-        return credit

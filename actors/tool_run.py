@@ -7,7 +7,6 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from refold.actors.arguments import fitted
 from refold.actors.contents import StreamContents
 from refold.actors.signal import AbortSignal
 from refold.actors.tool import Tool, failure_from, result_from
@@ -112,7 +111,7 @@ class ToolRun:
             assert verdict.arguments is not None
             arguments = verdict.arguments.value
         else:
-            arguments = fitted(call.name, self.tool.parameters, call.arguments)
+            arguments = contents.arguments(reply, effect.index, self.tool.parameters).value
         key = f"{self._state.uid.hex()}-{effect.call}"
         return arguments, _Context(self, self._state.name, call.id, key)
 

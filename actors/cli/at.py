@@ -132,7 +132,8 @@ def _run(machine: SessionState, state: AgentState) -> str:
     runs = count(machine.runs, "run")
     if machine.phase is Phase.IDLE:
         return f"none active, {runs} so far"
-    said = f"number {machine.runs}, {_PHASES.get(machine.phase, machine.phase)}"
+    phase = _PHASES.get(machine.phase, f"phase {machine.phase}")
+    said = f"number {machine.runs}, {phase}"
     if machine.run and machine.run.aborted:
         said += ", to be aborted"
     if state.pending_tool_calls:

@@ -20,14 +20,17 @@ class Interrupts:
 
     Args:
         tell: called on that thread before the abort.
+
+    Attributes:
+        count: how often Ctrl-C was pressed.
     """
 
     def __init__(self, tell: Callable[[], None]) -> None:
         self.count = 0
         self._tell = tell
         self._abort: Callable[[], None] | None = None
-        self._lock = threading.Lock()
         self._begun = False
+        self._lock = threading.Lock()
         self._before: Any = None
 
     def __enter__(self) -> Self:
@@ -38,26 +41,32 @@ class Interrupts:
         signal.signal(signal.SIGINT, self._before)
 
     def arm(self, abort: Callable[[], None]) -> None:
-        """From now on there is a run; one that was wanted to end before it began ends now."""
+        """From now on there is a run; one that was to end before it began is ended now."""
+        self._begun = False
         self._abort = abort
         if self.count:
             self._begin()
+
+    def disarm(self) -> None:
+        """The run is over."""
+        self._abort = None
 
     def _on_signal(self, _: int, __: FrameType | None) -> None:
         self.count += 1
         if self.count > 1:
             os._exit(ABORTED)
-        if self._abort is not None:
-            self._begin()
+        self._begin()
 
     def _begin(self) -> None:
-        threading.Thread(target=self._run, name="refold-abort", daemon=True).start()
+        if self._abort is not None:
+            threading.Thread(
+                target=self._run, args=(self._abort,), name="refold-abort", daemon=True
+            ).start()
 
-    def _run(self) -> None:
+    def _run(self, abort: Callable[[], None]) -> None:
         with self._lock:
             if self._begun:
                 return
             self._begun = True
         self._tell()
-        assert self._abort is not None
-        self._abort()
+        abort()

@@ -8,22 +8,251 @@ from pathlib import Path
 from typing import get_args
 
 import click
-import msgspec
 
 from refold.actors.catalog import Catalog
 from refold.actors.cli.failures import ABORTED, FailedError
 from refold.actors.cli.help import argument, command
 from refold.actors.cli.interrupts import Interrupts
-from refold.actors.cli.options import log_option
+from refold.actors.cli.options import log_option, past_of
 from refold.actors.cli.screen import Screen
-from refold.actors.cli.terminal import err, out
+from refold.actors.cli.script import load_script
+from refold.actors.cli.terminal import err, one_line, out
 from refold.actors.cli.toolfile import load_tools
 from refold.actors.providers.provider import Provider
-from refold.actors.providers.scripted import Scripted
 from refold.actors.run import Run
-from refold.actors.runtime import Archive, open, read
+from refold.actors.runtime import Archive, Runtime, open
 from refold.actors.session import Session
 from refold.actors.tool import Tool
 from refold.events.agent.messages import AssistantMessage, ThinkingLevel
 from refold.events.agent.state import SessionState
-from refold.events.errors import InvalidArgumentError, RefoldError
+from refold.events.errors import RefoldError
+
+_NO_MODEL = (
+    "no model is given: --model local runs a small one on this machine, --model openai/NAME calls "
+    "an OpenAI-compatible server, and REFOLD_MODEL in the environment is the one to take else"
+)
+
+
+@command(
+    "run",
+    'refold run "Tell me about the sea." --model local',
+    'refold run "And the mountains?" --session run-1',
+    'refold run "What is 2 + 3?" --model openai/gpt-5-mini --tool tools.py:add',
+    "refold run - --model local < question.txt",
+    'refold run "Hello" --script replies.json',
+)
+@argument(
+    "prompt",
+    required=False,
+    help="What to say; - reads it from stdin. Without it, the run that --session names goes on.",
+)
+@click.option(
+    "--session",
+    metavar="NAME",
+    help="The session to go on with, or the name of a new one. Default: a new one, run-N.",
+)
+@click.option(
+    "--model",
+    metavar="NAME",
+    envvar="REFOLD_MODEL",
+    help="local, or PROVIDER/MODEL such as openai/gpt-5-mini. Default: as the session has it, "
+    "else $REFOLD_MODEL.",
+)
+@click.option(
+    "--tool",
+    "tool_names",
+    multiple=True,
+    metavar="FILE:NAME",
+    help="A Python function that the model may call; FILE alone means all its tools. May be given "
+    "many times.",
+)
+@click.option("--system", metavar="TEXT", help="The system prompt; @FILE reads it from a file.")
+@click.option(
+    "--thinking",
+    type=click.Choice(get_args(ThinkingLevel)),
+    help="How much the model should reason before it answers.",
+)
+@click.option(
+    "--script",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the replies from this JSON file, in place of a model.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Write the answer and nothing else.")
+@log_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    prompt: str | None,
+    session: str | None,
+    model: str | None,
+    tool_names: tuple[str, ...],
+    system: str | None,
+    thinking: ThinkingLevel | None,
+    script: Path | None,
+    quiet: bool,
+    path: Path,
+) -> int:
+    """Say something to an agent, and watch it answer.
+
+    The answer goes to stdout as it streams; thinking, tool calls and notes go to stderr. All of it
+    is in the log before it is shown. A run that was cut off, by a kill or a crash, goes on first.
+
+    Ctrl-C ends the run cleanly, and the log says so; a second Ctrl-C leaves at once.
+    """
+    if prompt is None and session is None:
+        raise click.UsageError("give a PROMPT, or the session to go on with: --session NAME", ctx)
+    text = _prompt(prompt, ctx)
+    tools = load_tools(tool_names)
+    providers: list[Provider] = []
+    explicit = ctx.get_parameter_source("model") is click.core.ParameterSource.COMMANDLINE
+    if script is not None:
+        if explicit and model and model.partition("/")[0] != "scripted":
+            raise click.UsageError(f"--script answers in place of {model}: give one of them", ctx)
+        providers.append(load_script(script))
+        model = model if explicit else "scripted"
+    if model is not None:
+        Catalog(providers).full_name(model)  # before a log is made for nothing
+    elif session is None or not path.exists():
+        raise FailedError(_NO_MODEL)
+    screen = Screen(out(), err(), quiet)
+    telling = "aborting (Ctrl-C again leaves at once)"
+    with Interrupts(lambda: screen.note(telling)) as interrupts, open(
+        path, providers=providers
+    ) as runtime:
+        name = session or _free_name(runtime)
+        _check(runtime, name, path, text, model, tools, screen)
+        held = runtime.session(
+            name,
+            # A session keeps the model it has, unless another one is named here and now.
+            model=model if explicit or script or not _exists(runtime, name) else None,
+            tools=tools,
+            system_prompt=_system(system),
+            thinking_level=thinking,
+        )
+        return _Conversation(held, screen, interrupts).hold(text)
+
+
+class _Conversation:
+    """One prompt, and what must be finished before it."""
+
+    def __init__(self, session: Session, screen: Screen, interrupts: Interrupts) -> None:
+        self._session = session
+        self._screen = screen
+        self._interrupts = interrupts
+
+    def hold(self, text: str | None) -> int:
+        """Finish what was cut off, then say `text`; without text, go on. The exit code."""
+        cut_off = self._session.running()
+        if cut_off is not None:
+            self._screen.note(f"{one_line(self._session.name)}: its run was cut off, and goes on")
+            reply = self._follow(cut_off, prompts=0)
+            if text is None or self._interrupts.count:
+                return self._end(reply)
+            if reply is not None and reply.error_message:
+                self._screen.note(reply.error_message, "red")
+        started = self._session.continue_() if text is None else self._session.prompt(text)
+        return self._end(self._follow(started, prompts=0 if text is None else 1))
+
+    def _follow(self, run: Run, prompts: int) -> AssistantMessage | None:
+        self._interrupts.arm(self._session.abort)
+        try:
+            for event in run:
+                self._screen.show(event, prompts)
+        except OSError:  # nobody can read the answer
+            self._session.abort()
+            _drain(run)
+            raise
+        except RefoldError:  # the log could not be written
+            self._screen.end_line()
+            raise
+        self._interrupts.disarm()
+        self._screen.run = run.number
+        try:
+            return run.result()
+        except RefoldError:
+            if self._interrupts.count:
+                return None  # it was aborted before the model said anything
+            raise
+
+    def _end(self, reply: AssistantMessage | None) -> int:
+        self._screen.close(self._session.name)
+        if reply is None or (reply.stop_reason == "aborted" and self._interrupts.count):
+            return ABORTED
+        if reply.stop_reason in ("error", "aborted"):
+            raise FailedError(reply.error_message or f"the run ended: {reply.stop_reason}")
+        if reply.stop_reason == "length":
+            self._screen.note("the answer is cut off: the model ran into its limit")
+        return 0
+
+
+def _prompt(prompt: str | None, ctx: click.Context) -> str | None:
+    if prompt == "-":
+        prompt = sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
+    if prompt is not None and not prompt.strip():
+        raise click.UsageError("the prompt is empty", ctx)
+    return prompt
+
+
+def _system(given: str | None) -> str | None:
+    if given is None or not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8").rstrip("\n")
+    except OSError as error:
+        raise FailedError(f"cannot read the system prompt {given[1:]}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FailedError(f"the system prompt {given[1:]} is not UTF-8: {error.reason}") from error
+
+
+def _free_name(runtime: Runtime) -> str:
+    number = len(runtime.sessions()) + 1
+    while _exists(runtime, f"run-{number}"):
+        number += 1
+    return f"run-{number}"
+
+
+def _exists(runtime: Runtime, name: str) -> bool:
+    return runtime.log.find(name) is not None
+
+
+def _state(runtime: Runtime, name: str) -> SessionState:
+    past = Archive(runtime.log).session(name)
+    return past.machine_at(past.version)
+
+
+def _check(
+    runtime: Runtime,
+    name: str,
+    path: Path,
+    text: str | None,
+    model: str | None,
+    tools: Sequence[Tool],
+    screen: Screen,
+) -> None:
+    """Refuse what cannot work, before a session is opened for it."""
+    if not _exists(runtime, name):
+        if text is None:
+            past_of(Archive(runtime.log), name, path)  # says that there is none
+        if model is None:
+            raise FailedError(_NO_MODEL)
+        return
+    state = _state(runtime, name)
+    if model is None and not state.settings.model:
+        raise FailedError(_NO_MODEL)
+    given = {tool.name for tool in tools}
+    if state.run is not None:
+        lost = [head.name for head in state.run.tools.heads if head.name not in given]
+        if lost:
+            raise FailedError(
+                f"run {state.run.number} of session {name!r} was cut off, and needs its tools to "
+                f"go on: give {', '.join(f'--tool FILE:{each}' for each in lost)}"
+            )
+    lost = [head.name for head in state.settings.tools.heads if head.name not in given]
+    if lost:
+        screen.note(f"{one_line(name)}: without {', '.join(lost)} now (--tool FILE:NAME)")
+
+
+def _drain(run: Run) -> None:
+    for _ in run:
+        pass

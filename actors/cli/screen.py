@@ -5,7 +5,6 @@ from __future__ import annotations
 from refold.actors.cli.terminal import Paper, one_line
 from refold.actors.cli.words import count
 from refold.events.agent.lifecycle import (
-    AgentStart,
     LifecycleEvent,
     MessageEnd,
     MessageStart,
@@ -21,7 +20,6 @@ from refold.events.agent.messages import (
     ToolResult,
     UserMessage,
 )
-from refold.events.agent.usage import Usage
 
 _LONGEST = 400
 """Characters of arguments and results that are shown in a pipe, where no width cuts them."""
@@ -36,7 +34,8 @@ class Screen:
         quiet: True leaves out all notes.
 
     Attributes:
-        run: number of the run; first, last: versions of its first and last event.
+        run: number of the run, set by who follows it.
+        first, last: versions of the first and the last event that were shown.
     """
 
     def __init__(self, answer: Paper, notes: Paper, quiet: bool = False) -> None:
@@ -57,8 +56,6 @@ class Screen:
         """
         self.first, self.last = self.first or event.version, event.version
         match event:
-            case AgentStart():
-                self.run = event.run
             case MessageStart():
                 self._streamed = False
             case MessageUpdate():
@@ -111,7 +108,7 @@ class Screen:
                 if self._prompts > prompts:
                     self._tool("you: ", message.text, "bold")
             case AssistantMessage():
-                self._tokens += _all_tokens(message.usage)
+                self._tokens += message.usage.total
                 if not self._streamed:
                     self._whole(message)
                 self.end_line()
@@ -146,6 +143,3 @@ class Screen:
 def _told(name: str, result: ToolResult) -> str:
     return f"{name}: {result.text or '(no text)'}"
 
-
-def _all_tokens(usage: Usage) -> int:
-    return usage.total

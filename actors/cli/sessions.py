@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.cells import cell_len
 
 from refold.actors.cli import plain
 from refold.actors.cli.help import command
@@ -69,7 +70,7 @@ def _first_prompt(archive: Archive, info: SessionInfo) -> str | None:
 
 
 def _write(paper: Paper, rows: list[dict[str, Any]]) -> None:
-    width = min(max(len(one_line(row["name"])) for row in rows), 30)
+    width = min(max(len("session"), *(cell_len(one_line(row["name"])) for row in rows)), 30)
     paper.line(("  " + padded("session", width) + "  events  last event        prompt", "dim"))
     for row in rows:
         paper.line(

@@ -101,7 +101,7 @@ def _blocks(
             case Text():
                 paper.block(left, block.text, style, most)
             case Thinking():
-                paper.block(left, block.thinking, "dim italic", most)
+                paper.block(left, f"(thinking) {block.thinking}", "dim", most)
             case ToolCall():
                 call = f"{block.name} {one_line(block.arguments.text)}"
                 paper.block(left, f"→ {call}", "cyan", most)

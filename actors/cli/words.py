@@ -71,8 +71,10 @@ def _role(message: Message) -> str:
 def _pieces(pieces: tuple[Piece, ...] | None) -> str:
     said = []
     for piece in pieces or ():
+        if piece.kind.endswith("_start") and said:
+            said.append(" ")
         if piece.kind == "tool_call_start":
-            said.append(f"{piece.name} ")
+            said.append(f"→ {piece.name} ")
         elif piece.kind == "thinking_start":
             said.append("(thinking) ")
         elif piece.kind.endswith("_delta"):

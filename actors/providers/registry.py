@@ -8,7 +8,6 @@ from refold.actors.providers.provider import Provider
 from refold.events.errors import InvalidArgumentError
 
 
-
 def _local() -> Provider:
     from refold.actors.providers.local import Local
 
@@ -37,7 +36,7 @@ def full_name(model: str, providers: MutableSequence[Provider]) -> str:
         InvalidArgumentError: nothing is called so.
     """
     word, slash, rest = model.strip().partition("/")
-    if rest:
+    if word and rest:
         return f"{word}/{rest}"
     if slash or not _known(word, providers):
         raise InvalidArgumentError(

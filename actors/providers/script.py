@@ -86,7 +86,7 @@ class Reply:
             return cls(value)
         if not isinstance(value, Mapping):
             raise InvalidArgumentError(
-                f"{where} is a {type(value).__name__}: give a text, or an object with `content`"
+                f"{where} is of type {type(value).__name__}: give a text, or an object with content"
             )
         names = [item.name for item in fields(cls)]
         unknown = sorted(set(value).difference(names))
@@ -143,7 +143,7 @@ class Reply:
         data = [self.content] if isinstance(self.content, str) else self.content
         if not isinstance(data, Sequence):
             raise InvalidArgumentError(
-                f"content is a {type(data).__name__}: give text or a list of content blocks"
+                f"content is of type {type(data).__name__}: give text or a list of content blocks"
             )
         chunks = self.chunks
         if len(data) != 1 and chunks is not None and not isinstance(chunks, int):

@@ -76,7 +76,7 @@ class ScriptBlock(NamedTuple):
                 chunks = data.get("chunks", chunks)
             case _:
                 raise InvalidArgumentError(
-                    f"{where} is a {type(data).__name__}: give text or a content block"
+                    f"{where} is of type {type(data).__name__}: give text or a content block"
                 )
         text = canonical_text(block.text)
         return block._replace(text=text, parts=_cut(block.kind, text, chunks, where))

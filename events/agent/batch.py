@@ -88,7 +88,7 @@ def _sequential(state: SessionState, batch: Batch) -> Fact | None:
     for index, call in enumerate(batch.calls):
         if call.life is Life.TOLD:
             continue
-        if call.life is Life.NEW and state.active.aborted and not batch.cut_off:
+        if call.life is Life.NEW and _is_given_up(state, index) and not batch.cut_off:
             break
         if call.life is Life.ENDED:
             return facts.MessageStart()
@@ -101,7 +101,7 @@ def _sequential(state: SessionState, batch: Batch) -> Fact | None:
 def _parallel(state: SessionState, batch: Batch) -> Fact | None:
     cleared = []
     for index, call in enumerate(batch.calls):
-        if call.life is Life.NEW and state.active.aborted:
+        if call.life is Life.NEW and _is_given_up(state, index):
             break
         if is_cleared(state, call):
             cleared.append(index)
@@ -121,6 +121,13 @@ def _parallel(state: SessionState, batch: Batch) -> Fact | None:
     if lives & {Life.RUNNING, Life.AFTERING}:
         return None
     return facts.MessageStart() if Life.ENDED in lives else facts.TurnEnd()
+
+
+def _is_given_up(state: SessionState, index: int) -> bool:
+    """True if an abort leaves a call untouched: it is looked for behind each call, so that the
+    first one is always taken up.
+    """
+    return state.active.aborted and index > 0
 
 
 def _advance(state: SessionState, index: int, call: Call) -> Fact | None:

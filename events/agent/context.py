@@ -63,7 +63,7 @@ def request_of(state: SessionState, contents: Contents) -> Request:
     if run.transform:
         edit = bodies.edit_of(contents.fact(run.transform)[1])
         seen = tuple(_applied(edit, seen))
-    elif state.customs:
+    if state.customs or run.transform:
         seen = tuple(message for message in seen if not isinstance(message, CustomMessage))
     return Request(
         call=state.model_calls,

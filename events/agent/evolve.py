@@ -113,7 +113,8 @@ def _drained(state: SessionState, fact: facts.Drained) -> SessionState:
     taken = [item for item in state.queue(fact.queue) if item.id in fact.items]
     left = tuple(item for item in state.queue(fact.queue) if item.id not in fact.items)
     heads = tuple(head for item in taken for head in item.heads)
-    run = replace(run, inject=run.inject + heads, take=None, polled=True)
+    polled = run.polled or fact.queue == "steering"
+    run = replace(run, inject=run.inject + heads, take=None, polled=polled)
     phase = Phase.TURN if state.phase is Phase.POLL else state.phase
     return replace(_with_queue(state, fact.queue, left), run=run, phase=phase)
 

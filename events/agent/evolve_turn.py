@@ -180,6 +180,7 @@ def fail(state: SessionState) -> SessionState:
     )
     run = replace(
         run,
+        failed=True,
         inject=(failure,),
         injected=0,
         open=False,

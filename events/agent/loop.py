@@ -107,7 +107,8 @@ def _cancelled(state: SessionState, offered: Fact) -> bool:
 
 
 def _listener_failed(state: SessionState, _: Fact) -> bool:
-    return state.phase not in (Phase.IDLE, Phase.SETTLE, Phase.AGENT_END, Phase.FAILING)
+    """A run fails once: it ends all the same if those who are told of that fail, too."""
+    return state.run is not None and not state.run.failed
 
 
 def _recovered(state: SessionState, _: Fact) -> bool:

@@ -141,7 +141,7 @@ class Run(msgspec.Struct, frozen=True):
             open: the next of them is being shown.
         take: queue to take the first messages from, for a run that starts from one.
         polled: steering has been looked at before the first model call.
-        aborted: its signal is set.
+        aborted: its signal is set; failed: it ends around a message that says why.
         transform: version of the hook outcome that edits the next call's context.
         counted: how many messages of the context the present model call sees.
         hook: number of the hook call that it waits for, 0 if none; asked: version of its
@@ -163,6 +163,7 @@ class Run(msgspec.Struct, frozen=True):
     take: QueueName | None = None
     polled: bool = False
     aborted: bool = False
+    failed: bool = False
     transform: int = 0
     counted: int = 0
     hook: int = 0

@@ -113,16 +113,12 @@ class Environment:
         )
 
     def tick(self) -> int:
-        """The number of the last transaction that any process committed."""
-        self._gate.enter()
-        try:
-            handle = self._handle
-            if handle is not None:
-                return handle.environment.info()["last_txnid"]
-        finally:
-            self._gate.leave()
-        self._reopen(None)
-        return self.tick()
+        """The number of the last transaction that a reader sees.
+
+        Not `last_txnid` of `info()`: that one moves on while a commit is still being synced, when
+        readers do not see it yet; whoever waits for the next number would miss it.
+        """
+        return self.look(lambda view: view.tick())
 
     # Writing
 

@@ -24,6 +24,10 @@ class LmdbView:
         self._txn = txn
         self._tables = tables
 
+    def tick(self) -> int:
+        """The number of the last transaction that was committed."""
+        return self._txn.id()
+
     def row(self, stream: bytes) -> Row | None:
         data = self._txn.get(stream, db=self._tables.heads)
         return None if data is None else _row.decode(data)

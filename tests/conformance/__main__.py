@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.conformance.corpus import CORPUS, SOURCE, refresh, scenarios
+from tests.conformance.corpus import CORPUS, SOURCE, Scenario, refresh, scenarios
 from tests.conformance.runner import run
 
 
@@ -34,19 +34,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(folder: Path, names: list[str]) -> int:
     found = scenarios(folder)
-    wanted = [each for each in found if not names or each.name in names]
-    missing = set(names) - {each.name for each in wanted}
+    wanted = [each for each in found if not names or {each.name, _full_name(each)} & {*names}]
+    missing = {*names}.difference(*({each.name, _full_name(each)} for each in wanted))
     if not wanted or missing:
-        what = ", ".join(sorted(missing)) or "any"
-        print(f"no scenario in {folder}: {what}", file=sys.stderr)
+        print(f"{folder} has no scenario {', '.join(sorted(missing))}".rstrip(), file=sys.stderr)
         return 2
     failed = 0
     for scenario in wanted:
-        outcome = run(scenario)
-        failed += outcome.reason is not None
-        print(outcome, flush=True)
+        reason = run(scenario)
+        failed += reason is not None
+        result = "passed" if reason is None else f"failed: {reason}"
+        print(f"{_full_name(scenario)}: {result}", flush=True)
     print(f"{len(wanted) - failed} passed, {failed} failed")
     return 1 if failed else 0
+
+
+def _full_name(scenario: Scenario) -> str:
+    return f"{scenario.layer}/{scenario.name}"
 
 
 def _refresh(source: Path) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 
 import refold
 from refold import AsyncRun, AsyncSession, Message, Options
-from refold.actors.runtime import Durability
 from tests.conformance import shown
 from tests.conformance.heard import Heard
 from tests.conformance.hooks import Hooks
@@ -66,11 +65,14 @@ class AgentDriver:
         self.commands = self._commands()
         self.session: AsyncSession
 
-    async def play(self, log: str | None, durability: Durability) -> None:
-        """Do all of the scenario; `observation` holds what came of it."""
+    async def play(self, log: str | None) -> None:
+        """Do all of the scenario; `observation` holds what came of it.
+
+        Args:
+            log: folder of a log on disk; None: one in memory.
+        """
         runtime = await refold.open_async(
             log,
-            durability=durability,
             providers=[self.model],
             options=Options(delta_interval=0, audit=self.audited.append),
         )

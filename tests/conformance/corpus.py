@@ -20,8 +20,9 @@ SOURCE = Path(__file__).parents[3] / "shared" / "conformance"
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """One scenario, its long strings written out."""
+    """One scenario, its long strings written out. Names are unique within a layer."""
 
+    layer: str
     name: str
     given: dict[str, Any]
     expect: dict[str, Any]
@@ -35,15 +36,13 @@ def scenarios(folder: Path) -> list[Scenario]:
 def read(path: Path) -> Scenario:
     """The scenario of a file."""
     told = json.loads(path.read_text(encoding="utf-8"))
-    return Scenario(told["name"], expanded(told["input"]), expanded(told["expect"]))
+    return Scenario(told["layer"], told["name"], expanded(told["input"]), expanded(told["expect"]))
 
 
 def differing(source: Path, copy: Path = CORPUS) -> list[str]:
     """The files, by their paths, that are not the same on both sides."""
     return sorted(
-        str(name)
-        for name in _files(source) | _files(copy)
-        if not _same(source / name, copy / name)
+        str(name) for name in _files(source) | _files(copy) if not _same(source / name, copy / name)
     )
 
 

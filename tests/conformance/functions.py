@@ -25,7 +25,7 @@ def play(given: dict[str, Any]) -> Observation:
 def _validate_arguments(step: dict[str, Any]) -> Item:
     name = step.get("tool", "t")
     try:
-        arguments = fitted(name, Json.of(step["parameters"]), Json.of(step["arguments"]))
+        arguments = fitted(name, Json.of(step["parameters"]), Json.of(step["arguments"])).value
     except ToolArgumentsError as error:
         return {
             "error": {

@@ -6,8 +6,6 @@ import asyncio
 import threading
 from concurrent.futures import Future
 
-import msgspec
-
 from tests.conformance import functions
 from tests.conformance.agent import AgentDriver
 from tests.conformance.comparing import first_difference
@@ -21,18 +19,10 @@ LIMIT = 10.0
 _DRIVERS = {"agent": AgentDriver, "loop": LoopDriver}
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What came of a scenario. `reason` says why it failed; None if it passed."""
+def run(scenario: Scenario, log: str | None = None, *, at: bool = True) -> str | None:
+    """Run a scenario; why it failed, None if it passed.
 
-    name: str
-    reason: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.name}: " + ("passed" if self.reason is None else f"failed: {self.reason}")
-
-
-def run(scenario: Scenario, log: str | None = None, *, at: bool = True) -> Outcome:
-    """Run a scenario, on a thread of its own: whatever hangs there, this comes back.
+    It runs on a thread of its own, so that whatever hangs there, this comes back.
 
     Args:
         log: folder of a log on disk; None: one in memory.
@@ -43,27 +33,31 @@ def run(scenario: Scenario, log: str | None = None, *, at: bool = True) -> Outco
     def play() -> None:
         try:
             answer.set_result(asyncio.run(_reason(scenario, log, at)))
-        except BaseException as error:
-            answer.set_result(f"the runner raised {error!r}")
+        except BaseException as error:  # nothing may be lost on this thread
+            answer.set_exception(error)
 
     threading.Thread(target=play, name=f"scenario {scenario.name}", daemon=True).start()
     try:
-        return Outcome(scenario.name, answer.result(2 * LIMIT))
-    except TimeoutError:
-        return Outcome(scenario.name, f"the runtime did not close within {LIMIT:g} s")
+        return answer.result(2 * LIMIT)
+    except Exception as error:
+        if not answer.done():
+            return f"the runtime did not close within {LIMIT:g} s"
+        return f"the runner raised {error!r}"
 
 
 async def _reason(scenario: Scenario, log: str | None, at: bool) -> str | None:
-    """Why a scenario failed, None if it did not."""
     given = scenario.given
-    if given["driver"] == "functions" and {c["do"] for c in given["commands"]} <= functions.FUNCTIONS:
+    if given["driver"] == "functions":
+        missing = {step["do"] for step in given["commands"]} - functions.FUNCTIONS
+        if missing:
+            return f"driver functions is not there yet for {', '.join(sorted(missing))}"
         return _difference(scenario, functions.play(given), at)
     if given["driver"] not in _DRIVERS:
         return f"driver {given['driver']} is not there yet"
     driver = _DRIVERS[given["driver"]](given)
     try:
         async with asyncio.timeout(LIMIT):
-            await driver.play(log, "durable")
+            await driver.play(log)
     except TimeoutError:
         return _hang(driver)
     except NotImplementedError as error:
@@ -71,7 +65,7 @@ async def _reason(scenario: Scenario, log: str | None, at: bool) -> str | None:
     if driver.divergence is not None:
         return f"its log does not re-execute: {driver.divergence}"
     if driver.audited:
-        return f"effects are not those under way: {driver.audited[0]}"
+        return f"what is under way is not what is owed: {driver.audited[0]}"
     return _difference(scenario, driver.observation, at)
 
 
@@ -85,10 +79,10 @@ def _difference(scenario: Scenario, observation: Observation, at: bool) -> str |
 
 def _hang(driver: AgentDriver) -> str:
     events = driver.observation.events
-    last = f", the last {events[-1]['type']}" if events else ""
-    ops = ", ".join(driver.observation.unfinished()) or "none"
-    waits = "; ".join(driver.steps.waits) or "nobody waits for a step"
-    return (
-        f"it was not over within {LIMIT:g} s: {len(events)} events came{last}; commands under way: "
-        f"{ops}; {waits}"
-    )
+    told = [f"it was not over within {LIMIT:g} s", f"{len(events)} events came"]
+    if events:
+        told[-1] += f", the last was {events[-1]['type']}"
+    if unfinished := driver.observation.unfinished():
+        told.append(f"not ended: {', '.join(unfinished)}")
+    told.extend(f"waiting: {wait}" for wait in driver.steps.waits)
+    return "; ".join(told)

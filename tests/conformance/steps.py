@@ -16,7 +16,7 @@ from tests.conformance.values import ABSENT, tool_result
 Step = dict[str, Any]
 
 
-class Thrown(Exception):  # noqa: N818 - it is what a scenario throws, not an error of the runner
+class Thrown(Exception):
     """What a scenario has raised; its text is the scenario's."""
 
 

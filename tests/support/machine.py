@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from refold.events.agent import effects, facts
+from refold.events.agent import effects, facts, inputs
 from refold.events.agent.agent import AGENT
 from refold.events.agent.context import Request, request_of
 from refold.events.agent.contents import message_of
@@ -14,6 +14,7 @@ from refold.events.agent.messages import Message
 from refold.events.agent.settings import ToolHead
 from refold.events.agent.state import Phase, SessionState
 from refold.events.behaviour import Effect
+from refold.events.codec import type_name
 from refold.events.fact import Fact, Offer
 from tests.support.inputs import created, prompted, settings
 
@@ -138,6 +139,8 @@ class Machine:
         self.facts.append(fact)
         self.bodies.append(body or b"")
         self.states.append(state)
+        if isinstance(fact, inputs.Recovered):
+            self.running.clear()  # it ran in a process that is gone
         for effect in AGENT.effects(state, fact):
             if isinstance(effect, effects.SignalAbort):
                 self.signals.append(effect.run)
@@ -185,6 +188,4 @@ class _Contents:
 
 def names(some: object) -> list[str]:
     """The names of facts, as they stand in a log."""
-    from refold.events.codec import type_name
-
     return [type_name(type(fact)) for fact in some]  # type: ignore[attr-defined]

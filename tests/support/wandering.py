@@ -45,8 +45,8 @@ REPLIES: tuple[tuple[str, ...], ...] = (
 """The tools that replies call; `nobody` does not exist, and `misfit` has arguments that do not fit.
 """
 
-choices = st.lists(st.integers(0, 2**16), max_size=120)
-"""One number for each thing that happens."""
+choices = st.lists(st.integers(0, 2**16), min_size=60, max_size=200)
+"""One number for each thing that happens; zeros are the quietest run there is."""
 
 Action = Callable[[], object]
 
@@ -75,9 +75,10 @@ def finish(machine: Machine) -> None:
 def _possible(machine: Machine) -> Iterator[Action]:
     """What can happen now. Small numbers are the quiet things, so that failures shrink to them."""
     if AGENT.step(machine.state) is not None:
-        yield from [machine.step] * 12
+        yield from [machine.step] * 60
     for effect in AGENT.outstanding(machine.state):
-        yield from (partial(machine.accept, offer) for offer in _outcomes(machine, effect))
+        for offer in _outcomes(machine, effect):
+            yield from [partial(machine.accept, offer)] * 5
     yield from (partial(_command, machine, offer) for offer in _commands(machine))
 
 
@@ -127,11 +128,9 @@ def _replies(machine: Machine, call: int) -> Iterator[Offer]:
     stream = machine.state.active.stream
     assert stream is not None
     yield make.finished(call, "well")
-    if stream.began:
-        yield make.delta(call, "and ")
-    else:
+    yield make.delta(call, "more ", start=not (stream.shown or stream.arrived))
+    if not stream.began:
         yield make.began(call)
-        yield make.delta(call, "so ", start=True)
     for names in REPLIES[1:]:
         heads = (CallHead(f"id{i}", name, name == "misfit") for i, name in enumerate(names))
         yield make.finished(call, "tools", *heads)

@@ -102,7 +102,7 @@ async def outcome(
     on: Callable[[StreamEvent], None] = lambda event: None,
 ) -> Outcome:
     """Call a model; `on` hears of each event as it comes."""
-    events = []
+    events: list[StreamEvent] = []
     async for event in provider.stream(sent or request(), signal or AbortSignal()):
         check_order(events, event)
         events.append(event)

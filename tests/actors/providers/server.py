@@ -8,6 +8,7 @@ import socket
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal
 
@@ -71,6 +72,7 @@ class Server:
     Attributes:
         received: the requests.
         connections: how many were opened.
+        asked: set when a request has come.
         release: set by the test, lets the server break a connection.
         left: set when a client has closed a connection that the server still held open.
     """
@@ -79,6 +81,7 @@ class Server:
         self._answers = list(answers)
         self.received: list[Received] = []
         self.connections = 0
+        self.asked = asyncio.Event()
         self.release = asyncio.Event()
         self.left = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,7 +96,10 @@ class Server:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         self._server.close()
         for task in self._tasks:
@@ -119,6 +125,7 @@ class Server:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request and its answer; False if the connection is over."""
         self.received.append(await _request(reader))
+        self.asked.set()
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if answer.status:
             writer.write(_head(answer))
@@ -168,4 +175,4 @@ def cut(body: bytes, size: int) -> list[bytes]:
 def cut_at(body: bytes, offsets: Iterable[int]) -> list[bytes]:
     """A body cut at these offsets."""
     marks = [0, *offsets, len(body)]
-    return [body[a:b] for a, b in zip(marks, marks[1:], strict=False)]
+    return [body[a:b] for a, b in pairwise(marks)]

@@ -28,7 +28,7 @@ def cases() -> Iterator[Any]:
         if not folder.is_dir():
             continue
         bug = json.loads((folder / "expected.json").read_text())
-        for case in bug["cases"]:
+        for case in bug["cases"] if bug["kind"] == "sse" else ():
             if case.get("provider", bug["provider"]) == "openai-chat":
                 yield pytest.param(folder, case, id=f"{bug['id']}-{case['name']}")
 
@@ -99,7 +99,7 @@ def test_a_body_that_broke_another_client_is_read_right(
 
     async def call() -> Outcome:
         async with Server(answer) as server:
-            provider = OpenAIChat(base_url=server.url, api_key="key")
+            provider = OpenAIChat(base_url=server.url, api_key="key", trust_env=False)
 
             def on(event: StreamEvent) -> None:
                 if isinstance(event, Began):
@@ -117,4 +117,4 @@ def test_a_body_that_broke_another_client_is_read_right(
 
 
 def test_the_cases_are_there() -> None:
-    assert len(list(cases())) == 16
+    assert len(list(cases())) == 17

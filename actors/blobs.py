@@ -15,6 +15,7 @@ from refold.events.agent.messages import (
     CustomMessage,
     Image,
     Message,
+    Text,
     ToolResult,
     ToolResultMessage,
     UserMessage,
@@ -72,9 +73,22 @@ def _stored_content(
     return tuple(stored)
 
 
-def stored_result(key: bytes, result: ToolResult) -> tuple[bytes, Blobs]:
-    """A tool's result as a body, and the blobs of its images."""
+def stored_result(key: bytes, result: ToolResult, limit: int) -> tuple[bytes, Blobs]:
+    """A tool's result as a body, and its blobs: images, and text beyond `limit` characters.
+
+    Of a text that is too long, the model is told the first and the last part.
+    """
     blobs: list[tuple[bytes, bytes]] = []
+    text = result.text
+    if len(text) > limit:
+        whole = text.encode()
+        digest = blob_digest(key, whole)
+        blobs.append((digest, whole))
+        half, left = limit // 2, len(text) - 2 * (limit // 2)
+        notice = f"\n[{left} characters of {len(text)} are left out here]\n"
+        cut = Text(text[:half] + notice + text[len(text) - half :])
+        others = tuple(block for block in result.content if not isinstance(block, Text))
+        result = replace(result, content=(cut, *others), whole=digest)
     content = _stored_content(key, result.content, blobs)
     return bodies.encode(replace(result, content=content)), tuple(blobs)
 

@@ -50,6 +50,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         delta_interval: seconds for which a model's pieces are gathered into one fact; 0: each
             piece is one. It trades bytes and commits for grain.
         grace: seconds that a tool has to end after an abort.
+        listener_limit: seconds that an awaited listener may take for one event.
+        output_limit: characters of a tool's result that the model is told; beyond that it is told
+            the first and the last part, and all of it is kept as a blob.
         threads: how many sync tools and listeners may run at once.
         most_hosted: how many sessions are kept in memory; resting ones beyond that are folded
             again at their next message.
@@ -60,6 +63,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     delta_interval: float = 0.05
     grace: float = 5.0
+    listener_limit: float = 30.0
+    output_limit: int = 64 * 1024
     threads: int = 32
     most_hosted: int = 10_000
     clock: Callable[[], int] = now
@@ -215,6 +220,8 @@ class Engine:
                 signals=self._signals,
                 clock=options.clock,
                 grace=options.grace,
+                listener_limit=options.listener_limit,
+                output_limit=options.output_limit,
             ),
             "Queues": lambda failed: Queues.launch(failed, loop=at["Loop"], waiters=self._waiters),
         }

@@ -34,8 +34,11 @@ async def notify(
     contents: Contents,
     pool: ThreadPoolExecutor,
     clock: Callable[[], int],
+    limit: float,
 ) -> Offer | None:
-    """Tell the listeners of each event. The first that raises ends it: an input that says so."""
+    """Tell the listeners of each event. The first that raises, or takes longer than `limit`
+    seconds, ends it: an input that says so.
+    """
     for number, fact in enumerate(message.facts):
         event = project(message.states[number], fact, message.states[number + 1], contents)
         if event is None:
@@ -45,9 +48,12 @@ async def notify(
         while waiting := [listener for listener in listeners() if listener not in told]:
             told.append(waiting[0])
             try:
-                await called(waiting[0], pool, event)
+                await asyncio.wait_for(called(waiting[0], pool, event), limit)
             except asyncio.CancelledError:
                 raise
+            except TimeoutError as error:  # the limit's has no words of its own
+                late = error if error.args else TimeoutError(f"a listener took over {limit:g} s")
+                return _failure(late, message.states[number + 1], clock)
             except BaseException as error:  # a listener's SystemExit is its failure, no more
                 return _failure(error, message.states[number + 1], clock)
     return None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from typing import Any
+
+from msgspec.structs import replace
 
 from refold.actors.actor import Address, LoopActor
 from refold.actors.arguments import fitted
@@ -17,12 +20,32 @@ from refold.events.agent import bodies, effects, inputs
 from refold.events.agent.bodies import AssistantEnd, Failure
 from refold.events.agent.context import Request, request_of
 from refold.events.agent.heads import CallHead
-from refold.events.agent.messages import AssistantMessage, ToolCall
+from refold.events.agent.messages import AssistantContent, AssistantMessage, ToolCall
 from refold.events.agent.state import SessionState
 from refold.events.behaviour import Discard
 from refold.events.canonical import Json, canonical_text
 from refold.events.errors import ModelError, ToolArgumentsError
 from refold.events.fact import Offer
+
+
+def told_apart(content: tuple[AssistantContent, ...]) -> tuple[AssistantContent, ...]:
+    """The same content with an id of its own for each call: results are paired by them, and some
+    servers use one twice, or none.
+    """
+    ids = [block.id for block in content if isinstance(block, ToolCall)]
+    if all(ids) and len(set(ids)) == len(ids):
+        return content
+    taken, apart = set(ids), []
+    seen: set[str] = set()
+    for block in content:
+        if isinstance(block, ToolCall) and (not block.id or block.id in seen):
+            number = next(n for n in count(2) if f"{block.id or 'call'}_{n}" not in taken)
+            block = replace(block, id=f"{block.id or 'call'}_{number}")
+            taken.add(block.id)
+        if isinstance(block, ToolCall):
+            seen.add(block.id)
+        apart.append(block)
+    return tuple(apart)
 
 
 class Models(LoopActor):
@@ -120,7 +143,7 @@ class Models(LoopActor):
         self, request: Request, finish: Finish, gatherer: Gatherer, state: SessionState
     ) -> Offer:
         streamed = bodies.assembled(gatherer.pieces)
-        content = streamed if finish.content is None else finish.content
+        content = told_apart(streamed if finish.content is None else finish.content)
         whole = content != streamed
         provider, _, model = request.model.partition("/")
         message = AssistantMessage(

@@ -43,6 +43,8 @@ class Tools(LoopActor):
         pool: threads for sync functions.
         clock: ms since 1970 (UTC).
         grace: seconds that a tool has to end after an abort, before its run is given up.
+        listener_limit: seconds that an awaited listener may take for one event.
+        output_limit: characters of a tool's result that the model is told.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class Tools(LoopActor):
         signals: Signals,
         clock: Callable[[], int],
         grace: float,
+        listener_limit: float,
+        output_limit: int,
     ) -> None:
         super().__init__(event_loop)
         self._pool = pool
@@ -65,6 +69,8 @@ class Tools(LoopActor):
         self._signals = signals
         self._clock = clock
         self._grace = grace
+        self._listener_limit = listener_limit
+        self._output_limit = output_limit
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._runs: dict[Key, ToolRun] = {}
         self._parked: dict[Key, Perform] = {}
@@ -134,7 +140,7 @@ class Tools(LoopActor):
 
     def _deliver(self, key: Key, fact: Outcome, result: ToolResult) -> None:
         self._runs.pop(key, None)
-        stored = stored_result(self._contents(key[0]).key, result)
+        stored = stored_result(self._contents(key[0]).key, result, self._output_limit)
         offer = Offer(fact, *stored)
         self._loop.tell(Offered(stream=key[0], offers=(offer,), sender="tools", done=(key[1],)))
 
@@ -169,6 +175,7 @@ class Tools(LoopActor):
             contents=self._contents(message.stream),
             pool=self._pool,
             clock=self._clock,
+            limit=self._listener_limit,
         )
         self._loop.tell(Notified(stream=message.stream, failure=failure))
 
@@ -176,7 +183,7 @@ class Tools(LoopActor):
         """Report progress; returns once it is shown."""
         self._tokens += 1
         shown = self._shown[self._tokens] = asyncio.Event()
-        stored = stored_result(self._contents(stream).key, result)
+        stored = stored_result(self._contents(stream).key, result, self._output_limit)
         offer = Offer(inputs.ToolProgressed(call=effect.call), *stored)
         self._loop.tell(Offered(stream=stream, offers=(offer,), sender="tools", token=self._tokens))
         await shown.wait()

@@ -9,7 +9,7 @@ import msgspec
 
 from refold.events.behaviour import Behaviour
 from refold.events.errors import RefoldError
-from refold.events.fact import Fact
+from refold.events.fact import Fact, UnknownEvent
 
 S = TypeVar("S")
 
@@ -48,13 +48,21 @@ def reexecute(
     """Run the recorded inputs through `decide` and `step` again; the first difference, or None.
 
     An input stands in the log at the version where it came, so all other events must be what the
-    machine did by itself there.
+    machine did by itself there. What this release does not know is passed over, unless it is
+    critical.
     """
     state = behaviour.initial() if start is None else start
     decision: tuple[Fact, ...] = ()
     for fact in facts:
         version += 1
-        if decision:
+        if isinstance(fact, UnknownEvent):
+            if fact.critical:
+                reason = (
+                    f"this release does not know the critical event {fact.type}, "
+                    f"schema {fact.schema}"
+                )
+                return Divergence(version, fact, None, reason)
+        elif decision:
             decided, decision = decision[0], decision[1:]
             if decided != fact:
                 return Divergence(version, fact, decided, "the decision goes on differently")

@@ -3,16 +3,23 @@
 from refold.store.lmdb import LmdbLog
 from refold.store.log import ANY, START, Appended, Batch, Cursor, Head, Log, StreamInfo
 from refold.store.memory import MemoryLog
+from refold.store.rebuild import rebuild
+from refold.store.report import Problem, Report
+from refold.store.verify import verify
 
 __all__ = [
+    "Log",
+    "Batch",
+    "LmdbLog",
+    "MemoryLog",
     "ANY",
     "START",
-    "Appended",
-    "Batch",
     "Cursor",
+    "Appended",
     "Head",
-    "LmdbLog",
-    "Log",
-    "MemoryLog",
     "StreamInfo",
+    "verify",
+    "rebuild",
+    "Report",
+    "Problem",
 ]

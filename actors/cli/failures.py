@@ -20,15 +20,7 @@ TRACEBACK = "REFOLD_TRACEBACK"
 
 
 class FailedError(click.ClickException):
-    """The command failed; the message says why.
-
-    Args:
-        code: the exit code.
-    """
-
-    def __init__(self, message: str, code: int = FAILED) -> None:
-        super().__init__(message)
-        self.exit_code = code
+    """The command failed; the message says why."""
 
 
 class ReaderGoneError(Exception):

@@ -6,15 +6,18 @@ in the docs is made of the same texts.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import cleandoc
 from typing import Any
 
 import click
 
+from refold.actors.cli.terminal import out
+
 Lines = Sequence[tuple[str, str]]
+
+WIDTH, LONGEST = 80, 100
+"""Columns of a help text in a pipe and in the docs, and on a terminal at most."""
 
 
 class Argument(click.Argument):
@@ -44,9 +47,9 @@ class _Helped(click.Command):
 
     def get_help(self, ctx: click.Context) -> str:
         """The help text, with headings in bold where somebody looks at it."""
-        looked_at = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        width = min(_columns(), 100) if looked_at else 80
-        return help_text(self, ctx, width, bold if looked_at else str)
+        paper = out()
+        width = min(paper.width or WIDTH, LONGEST)
+        return help_text(self, ctx, width, bold if paper.has_styles else str)
 
     def explained(self, ctx: click.Context) -> list[tuple[str, Lines]]:
         """The sections of the help text."""
@@ -94,9 +97,7 @@ class Group(_Helped, click.Group):
         return [*commands, *super().explained(ctx)]
 
 
-def command(
-    name: str, *examples: str
-) -> Callable[[Callable[..., Any]], click.Command]:
+def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command; its docstring is the help text."""
     return click.command(name, cls=Command, examples=examples)
 
@@ -146,7 +147,7 @@ def _usage(command: _Helped, ctx: click.Context) -> str:
     arguments = [p.shown for p in command.params if isinstance(p, Argument)]
     if isinstance(command, Group):
         arguments = ["COMMAND", "..."]
-    return " ".join([ctx.command_path, *arguments, "[OPTIONS]"] if arguments else [ctx.command_path, "[OPTIONS]"])
+    return " ".join([ctx.command_path, *arguments, "[OPTIONS]"])
 
 
 def _shown(option: click.Option) -> str:
@@ -158,7 +159,3 @@ def _shown(option: click.Option) -> str:
     if isinstance(option.type, click.Choice):
         return f"{names} {'|'.join(map(str, option.type.choices))}"
     return f"{names} {option.type.name.upper()}"
-
-
-def _columns() -> int:
-    return os.get_terminal_size(sys.stdout.fileno()).columns

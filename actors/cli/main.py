@@ -21,7 +21,7 @@ class Refold(Group):
         """Run, and exit; or, not `standalone_mode`, give back and raise what comes of it."""
 
         def command() -> Any:
-            return super(Refold, self).main(*args, standalone_mode=False, **options)
+            return super(Refold, self).main(*args, **{**options, "standalone_mode": False})
 
         if not standalone_mode:
             return command()

@@ -117,9 +117,10 @@ def run(
         raise FailedError(_NO_MODEL)
     screen = Screen(out(), err(), quiet)
     telling = "aborting (Ctrl-C again leaves at once)"
-    with Interrupts(lambda: screen.note(telling)) as interrupts, open(
-        path, providers=providers
-    ) as runtime:
+    with (
+        Interrupts(lambda: screen.note(telling)) as interrupts,
+        open(path, providers=providers) as runtime,
+    ):
         name = session or _free_name(runtime)
         _check(runtime, name, path, text, model, tools, screen)
         held = runtime.session(

@@ -142,4 +142,3 @@ class Screen:
 
 def _told(name: str, result: ToolResult) -> str:
     return f"{name}: {result.text or '(no text)'}"
-

@@ -92,9 +92,7 @@ def _assistant(paper: Paper, said: AssistantMessage, most: int, note: str) -> No
         paper.block(label(name), "(nothing yet)" if note else "(nothing)", "dim")
 
 
-def _blocks(
-    paper: Paper, name: str, blocks: Sequence[object], most: int, style: str = ""
-) -> None:
+def _blocks(paper: Paper, name: str, blocks: Sequence[object], most: int, style: str = "") -> None:
     for number, block in enumerate(blocks):
         left = label("" if number else name)
         match block:

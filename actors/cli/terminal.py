@@ -63,6 +63,11 @@ class Paper:
         return max(self._console.width, 20) if self.is_terminal else None
 
     @property
+    def has_styles(self) -> bool:
+        """True if it can show bold and colours, and somebody wants that."""
+        return self._console.color_system is not None
+
+    @property
     def is_narrow(self) -> bool:
         """True if columns side by side would leave no room for text."""
         return self.width is not None and self.width < _NARROW
@@ -79,7 +84,7 @@ class Paper:
         """Write text as it comes, and show it at once; the terminal breaks lines."""
         if self.is_terminal:
             text = visible(text)
-        if style and self._console.color_system is not None:
+        if style and self.has_styles:
             text = Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
         self._file.write(text)
         self._file.flush()

@@ -40,7 +40,7 @@ def _parts(word: str) -> tuple[Path, str]:
     path = Path(file).absolute()
     if not path.is_file():
         raise FailedError(
-            f"there is no file {file}: give --tool FILE:NAME, the Python file and the function in it"
+            f"there is no file {file}: give --tool FILE:NAME, a Python file and a function in it"
         )
     return path, name
 

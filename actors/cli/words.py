@@ -69,7 +69,7 @@ def _role(message: Message) -> str:
 
 
 def _pieces(pieces: tuple[Piece, ...] | None) -> str:
-    said = []
+    said: list[str] = []
     for piece in pieces or ():
         if piece.kind.endswith("_start") and said:
             said.append(" ")

@@ -177,6 +177,7 @@ def _tool_result(head: MessageHead, contents: Contents) -> ToolResultMessage:
         usage=result.usage,
         added_tool_names=result.added_tool_names or (),
         is_error=head.is_error,
+        whole=result.whole,
         timestamp=result.timestamp,
     )
 

@@ -114,7 +114,8 @@ def _drained(state: SessionState, fact: facts.Drained) -> SessionState:
     left = tuple(item for item in state.queue(fact.queue) if item.id not in fact.items)
     heads = tuple(head for item in taken for head in item.heads)
     polled = run.polled or fact.queue == "steering"
-    run = replace(run, inject=run.inject + heads, take=None, polled=polled)
+    drained = (*run.drained, *((fact.queue, item) for item in taken))
+    run = replace(run, inject=run.inject + heads, drained=drained, take=None, polled=polled)
     phase = Phase.TURN if state.phase is Phase.POLL else state.phase
     return replace(_with_queue(state, fact.queue, left), run=run, phase=phase)
 
@@ -146,6 +147,7 @@ def _context_built(state: SessionState, fact: facts.ContextBuilt) -> SessionStat
         polled=True,
         inject=(),
         injected=0,
+        drained=(),
     )
     return replace(state, run=run, phase=Phase.CALL)
 
@@ -209,9 +211,11 @@ def _settled(state: SessionState, _: Fact) -> SessionState:
 
 
 def _recovered(state: SessionState, _: Fact) -> SessionState:
-    """A stream that was cut off is made again; see `recover_batch` for tools."""
+    """A stream that was cut off is made again, one that is finished is not; see `recover_batch`
+    for tools.
+    """
     run = state.active
-    if state.phase is Phase.STREAM:
+    if state.phase is Phase.STREAM and not (run.stream and run.stream.finished):
         run = replace(run, stream=None)
         return replace(state, run=run, phase=Phase.CALL, shown=None)
     return recover_batch(state) if state.phase is Phase.BATCH else state

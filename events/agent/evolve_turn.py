@@ -9,7 +9,7 @@ from refold.events.agent.batch import begin_batch
 from refold.events.agent.evolve_calls import message_ended, message_started, result_head
 from refold.events.agent.heads import MessageHead, heads_of
 from refold.events.agent.inputs import QueueName
-from refold.events.agent.state import Phase, Run, SessionState
+from refold.events.agent.state import Item, Phase, Run, SessionState
 from refold.events.vector import Vector
 
 
@@ -171,7 +171,10 @@ def _edited(run: Run, wanted: inputs.NextTurn, source: int) -> Vector[MessageHea
 
 
 def fail(state: SessionState) -> SessionState:
-    """The run ends around a message that says why; what was open in it is dropped."""
+    """The run ends around a message that says why; what was open in it is dropped, and queued
+    messages that were on their way into the conversation wait again.
+    """
+    state = _put_back(state)
     run = state.active
     failure = MessageHead(
         role="assistant",
@@ -184,6 +187,7 @@ def fail(state: SessionState) -> SessionState:
         inject=(failure,),
         injected=0,
         open=False,
+        drained=(),
         take=None,
         new=Vector(),
         stream=None,
@@ -194,3 +198,19 @@ def fail(state: SessionState) -> SessionState:
         rest=True,
     )
     return replace(state, run=run, phase=Phase.FAILING)
+
+
+def _put_back(state: SessionState) -> SessionState:
+    run = state.active
+    place = len(run.inject) - sum(len(item.heads) for _, item in run.drained)
+    back: dict[QueueName, tuple[Item, ...]] = {"steering": (), "follow_up": ()}
+    for queue, item in run.drained:
+        left = item.heads[max(0, run.injected - place) :]
+        place += len(item.heads)
+        if left:
+            back[queue] += (replace(item, heads=left),)
+    return replace(
+        state,
+        steering=back["steering"] + state.steering,
+        follow_up=back["follow_up"] + state.follow_up,
+    )

@@ -115,7 +115,7 @@ class ToolResultMessage(
     tag="tool_result",
     omit_defaults=True,
 ):
-    """What the model is told about one of its calls."""
+    """What the model is told about one of its calls. `whole` is as in `ToolResult`."""
 
     tool_call_id: str
     tool_name: str
@@ -124,6 +124,7 @@ class ToolResultMessage(
     usage: Usage | None = None
     added_tool_names: tuple[str, ...] = ()
     is_error: bool = False
+    whole: bytes = b""
     timestamp: int = 0
 
     @property
@@ -162,6 +163,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         usage: tokens that the tool itself spent.
         added_tool_names: tools that the model may use from now on, as a note to the program.
         terminate: True asks to end the run; it ends if all results of a batch ask.
+        whole: digest of the blob that holds all of the text, where `content` was cut.
         timestamp: when it was there, ms since 1970 (UTC).
     """
 
@@ -170,6 +172,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     usage: Usage | None = None
     added_tool_names: tuple[str, ...] | None = None
     terminate: bool | None = None
+    whole: bytes = b""
     timestamp: int = 0
 
     @property

@@ -139,6 +139,7 @@ class Run(msgspec.Struct, frozen=True):
         context: what its model calls see; new: the messages that came in it.
         inject: messages on their way into the conversation; injected: how many of them are in;
             open: the next of them is being shown.
+        drained: queued items among those messages, with the queues they came from.
         take: queue to take the first messages from, for a run that starts from one.
         polled: steering has been looked at before the first model call.
         aborted: its signal is set; failed: it ends around a message that says why.
@@ -160,6 +161,7 @@ class Run(msgspec.Struct, frozen=True):
     inject: tuple[MessageHead, ...] = ()
     injected: int = 0
     open: bool = False
+    drained: tuple[tuple[QueueName, Item], ...] = ()
     take: QueueName | None = None
     polled: bool = False
     aborted: bool = False

@@ -67,6 +67,7 @@ class Environment:
         self.users = 0
         self.generation = 0
         self._map_size = map_size
+        self._stranded: Handle | None = None
         self.renew_locks()
         self._handle: Handle | None = self._opened(writable, durable)
         self.key = self._handle.secret
@@ -209,6 +210,12 @@ class Environment:
             self._close_handle()
 
     def _opened(self, writable: bool, durable: bool) -> Handle:
+        if self._stranded is not None:
+            raise LogAccessError(
+                f"cannot open the log {self.path}: this process was forked in the middle of a "
+                "transaction, whose handle can be neither used nor closed here. Start a process "
+                'of its own instead (multiprocessing: `get_context("spawn")`)'
+            )
         size = self._map_size
         locked = True
         while True:
@@ -329,8 +336,4 @@ class Environment:
         if quiet:
             self._close_handle()
         else:
-            _left_behind.append(self._handle)
-            self._handle = None
-
-
-_left_behind: list[Handle | None] = []
+            self._stranded, self._handle = self._handle, None

@@ -77,4 +77,4 @@ def translated(error: Exception, path: str, doing: str) -> RefoldError:
         )
     if isinstance(error, lmdb.Error) and code > 0:
         return LogAccessError(f"{what}{os.strerror(code)} (error {code} of the system)")
-    return BugError(f"{what}{type(error).__name__}: {error}")
+    return BugError(f"{what}{type(error).__name__}: {str(error).rstrip('.')}")

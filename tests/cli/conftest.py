@@ -15,7 +15,7 @@ def refold(tmp_path: Path) -> Refold:
     return Refold(tmp_path)
 
 
-TOOLS = '''
+TOOLS = """
 import refold
 
 @refold.tool
@@ -31,7 +31,7 @@ def fail() -> None:
 def plain(text: str) -> str:
     "Give it back."
     return text
-'''
+"""
 
 SUMS = [
     {

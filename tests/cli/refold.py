@@ -10,10 +10,14 @@ import struct
 import subprocess
 import sys
 import termios
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from fcntl import ioctl
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from click.testing import CliRunner
+
+from refold.actors.cli.main import cli
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,9 +51,7 @@ class Refold:
         (self.folder / name).write_text(text)
         return name
 
-    def __call__(
-        self, *words: str, stdin: str = "", env: Mapping[str, str] | None = None
-    ) -> Done:
+    def __call__(self, *words: str, stdin: str = "", env: Mapping[str, str] | None = None) -> Done:
         """Run a command to its end."""
         return self.python("-m", "refold", *words, stdin=stdin, env=env)
 
@@ -73,13 +75,22 @@ class Refold:
         assert done.code == 0, done
         return done.out
 
+    def look(self, *words: str) -> str:
+        """As `ok`, in this process, which is much faster: for tests of what is shown."""
+        with chdir(self.folder):
+            done = CliRunner().invoke(cli, words, prog_name="refold", env=self.env)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
     def json(self, *words: str) -> Any:
         """The JSON document that a command writes."""
-        return json.loads(self.ok(*words, "--json"))
+        return json.loads(self.look(*words, "--json"))
 
     def events(self, session: str, *words: str) -> list[dict[str, Any]]:
         """The events of a session."""
-        return [json.loads(line) for line in self.ok("log", session, "--json", *words).splitlines()]
+        return [
+            json.loads(line) for line in self.look("log", session, "--json", *words).splitlines()
+        ]
 
     def fails(self, *words: str, code: int = 1, **options: Any) -> str:
         """The one line that a command that fails writes on stderr, without its `refold: `."""

@@ -51,14 +51,14 @@ def test_ctrl_c_while_a_tool_runs_ends_the_run(refold: Refold) -> None:
     refold.write(
         "tools.py",
         TOOLS
-        + '''
+        + """
 @refold.tool
 def sit(context: refold.ToolContext) -> str:
     "Wait for the abort."
     context.update("sitting").__await__
     context.signal.wait(60)
     return "up again"
-''',
+""",
     )
     refold.write("s.json", [{"content": [{"type": "tool_call", "name": "sit"}]}, "Never said."])
     words = ("run", "Sit", "--session", "s", "--script", "s.json", "--tool", "tools.py:sit")

@@ -43,6 +43,7 @@ class AgentDriver:
         self.steps = Steps(self.perform, self.heard, observation)
         self.tools = Tools(
             [*given.get("tools", []), *given.get("extraTools", [])],
+            pending=lambda: self.session.state.pending_tool_calls,
             free_ends=given.get("freeEnds", False),
             steps=self.steps,
             observation=observation,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
+
+from tests.conformance.changes import Changes
 
 Event = dict[str, Any]
 Pattern = dict[str, Any]
@@ -38,16 +39,16 @@ class Heard:
 
     def __init__(self) -> None:
         self._events: list[Event] = []
-        self._more = asyncio.Event()
+        self._changes = Changes()
 
     def done(self, event: Event) -> None:
         """The main listener is done with an event."""
         self._events.append(event)
-        self._more.set()
-        self._more = asyncio.Event()
+        self._changes.happened()
 
     async def wait(self, pattern: Pattern) -> None:
         """Wait until as many matching events as the pattern says have been heard."""
         wanted = pattern.get("n", 1)
-        while sum(matches(pattern, event) for event in self._events) < wanted:
-            await self._more.wait()
+        await self._changes.until(
+            lambda: sum(matches(pattern, event) for event in self._events) >= wanted
+        )

@@ -94,3 +94,5 @@ class Listeners:
         self._heard.done(event)
         if event["type"] == "tool_execution_end":
             self._tools.heard_end(event["toolCallId"])
+        elif event["type"] == "agent_end":
+            self._tools.heard_end_of_all()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any
 
 import msgspec
 
 from refold import Tool, ToolContext, ToolResult
+from tests.conformance.changes import Changes
 from tests.conformance.observation import Item, Observation
 from tests.conformance.steps import Place, Steps, Thrown
 from tests.conformance.values import ABSENT, tool_result
@@ -18,11 +19,11 @@ Given = dict[str, Any]
 
 
 class _Run(msgspec.Struct):
-    """A run that has started. `ended` is set once its end has been heard."""
+    """A run that has started. It has ended once its end has been heard."""
 
     tool_call_id: str
-    ended: asyncio.Event
     update: Callable[[Any], Any]
+    ended: bool = False
 
 
 class Tools:
@@ -30,16 +31,25 @@ class Tools:
 
     Args:
         given: the tools as the scenario has them.
+        pending: the ids of the calls that have been taken up and have not ended.
         free_ends: runs end when they do; else in the order of their starts.
     """
 
     def __init__(
-        self, given: list[Given], *, free_ends: bool, steps: Steps, observation: Observation
+        self,
+        given: list[Given],
+        *,
+        pending: Callable[[], Iterable[str]],
+        free_ends: bool,
+        steps: Steps,
+        observation: Observation,
     ) -> None:
+        self._pending = pending
         self._free_ends = free_ends
         self._steps = steps
         self._observation = observation
         self._runs: list[_Run] = []
+        self._changes = Changes()
         self._tools = {each["name"]: self._tool(each) for each in given}
 
     def named(self, names: list[str]) -> list[Tool]:
@@ -49,9 +59,16 @@ class Tools:
     def heard_end(self, tool_call_id: str) -> None:
         """The end of a call has been delivered."""
         for run in self._runs:
-            if run.tool_call_id == tool_call_id and not run.ended.is_set():
-                run.ended.set()
+            if run.tool_call_id == tool_call_id and not run.ended:
+                run.ended = True
+                self._changes.happened()
                 return
+
+    def heard_end_of_all(self) -> None:
+        """The run that they belong to is over: the end of some may never come, if it failed."""
+        for run in self._runs:
+            run.ended = True
+        self._changes.happened()
 
     async def late_update(self, tool_call_id: str, partial: Any) -> None:
         """Report progress of the last run of a call, whatever has become of it."""
@@ -74,9 +91,10 @@ class Tools:
 
     async def _run(self, given: Given, arguments: Any, context: ToolContext) -> ToolResult:
         noted = self._note(given, arguments, context)
-        before = [run for run in self._runs if not run.ended.is_set()]
-        self._runs.append(_Run(context.tool_call_id, asyncio.Event(), context.update))
-        await asyncio.sleep(0)  # so that all runs of a batch are noted before the first goes on
+        before = [run for run in self._runs if not run.ended]
+        self._runs.append(_Run(context.tool_call_id, context.update))
+        self._changes.happened()
+        await self._changes.until(self._batch_is_noted)
         place = Place(
             f"tool:{context.tool_call_id}", arguments, context.update, signal=context.signal
         )
@@ -88,6 +106,11 @@ class Tools:
             raise
         await self._settle(before, noted, context)
         return tool_result(f"{given['name']} done" if value is ABSENT else value)
+
+    def _batch_is_noted(self) -> bool:
+        """All runs of a batch are noted before the first of them goes on."""
+        noted = Counter(run.tool_call_id for run in self._runs if not run.ended)
+        return Counter(self._pending()) <= noted
 
     def _note(self, given: Given, arguments: Any, context: ToolContext) -> Item:
         item = {
@@ -101,8 +124,7 @@ class Tools:
 
     async def _settle(self, before: list[_Run], noted: Item, context: ToolContext) -> None:
         if not self._free_ends:
-            for run in before:
-                await run.ended.wait()
+            await self._changes.until(lambda: all(run.ended for run in before))
         if context.signal.aborted:
             noted["abortedAtEnd"] = True
 

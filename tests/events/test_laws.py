@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refold.events.agent import facts, inputs
 from refold.events.agent.agent import AGENT, CODEC
 from refold.events.agent.context import answered
+from refold.events.agent.heads import MessageHead
 from refold.events.agent.projection import agent_state, project
+from refold.events.agent.state import Phase
 from refold.events.fold import fold, reexecute
 from tests.support.machine import Machine
 from tests.support.validity import faults
@@ -33,8 +38,9 @@ def ran(run: tuple[bool, list[int]]) -> Machine:
 def test_folding_a_stretch_and_then_the_rest_is_folding_all(
     run: tuple[bool, list[int]], cut: int
 ) -> None:
-    facts = ran(run).facts
-    a, b = facts[: cut % (len(facts) + 1)], facts[cut % (len(facts) + 1) :]
+    happened = ran(run).facts
+    cut %= len(happened) + 1
+    a, b = happened[:cut], happened[cut:]
     assert fold(AGENT, a + b) == fold(AGENT, b, start=fold(AGENT, a))
 
 
@@ -129,3 +135,90 @@ def test_what_subscribers_see_agrees_with_the_state_around_it(
                 assert (now.error_message is not None) is failed
             case "AgentEnd":
                 assert (now.streaming_message, now.is_streaming) == (None, False)
+
+
+def delivered(machine: Machine) -> list[MessageHead]:
+    """The messages that became part of the conversation, in order."""
+    return [
+        after.messages[-1]
+        for fact, after in zip(machine.facts, machine.states[1:], strict=True)
+        if isinstance(fact, facts.MessageEnd)
+    ]
+
+
+@given(runs)
+def test_a_queued_message_is_delivered_once_or_still_waits_or_was_taken_back(
+    run: tuple[bool, list[int]],
+) -> None:
+    machine = ran(run)
+    finish(machine)
+    came = Counter(head.source for head in delivered(machine))
+    waits = Counter(
+        head.source
+        for item in (*machine.state.steering, *machine.state.follow_up)
+        for head in item.heads
+    )
+    taken_back = {
+        item.id
+        for fact, before in zip(machine.facts, machine.states, strict=False)
+        for queue in ("steering", "follow_up")
+        for item in before.queue(queue)
+        if isinstance(fact, inputs.ResetRequested)
+        or (isinstance(fact, inputs.Cleared) and queue in fact.queues)
+        or (isinstance(fact, inputs.Cancelled) and fact.item == item.id)
+    }
+    for version, fact in enumerate(machine.facts, 1):
+        if isinstance(fact, inputs.Queued) and version not in taken_back:
+            assert came[version] + waits[version] == len(fact.shapes)
+
+
+@given(runs)
+def test_messages_of_a_queue_come_in_the_order_in_which_they_were_queued(
+    run: tuple[bool, list[int]],
+) -> None:
+    machine = ran(run)
+    finish(machine)
+    for queue in ("steering", "follow_up"):
+        places = [
+            (head.source, head.index)
+            for head in delivered(machine)
+            if (fact := machine.facts[head.source - 1])
+            and isinstance(fact, inputs.Queued)
+            and fact.queue == queue
+        ]
+        assert places == sorted(places)
+
+
+@given(runs)
+def test_a_prompt_is_delivered_unless_its_run_failed(run: tuple[bool, list[int]]) -> None:
+    machine = ran(run)
+    finish(machine)
+    failed = {state.runs for state in machine.states if state.phase is Phase.FAILING}
+    came = Counter(head.source for head in delivered(machine))
+    for version, fact in enumerate(machine.facts, 1):
+        if isinstance(fact, inputs.Prompted) and machine.states[version].runs not in failed:
+            assert came[version] == len(fact.shapes)
+
+
+@given(runs)
+def test_what_a_model_or_a_tool_gave_becomes_a_message_unless_user_code_failed(
+    run: tuple[bool, list[int]],
+) -> None:
+    machine = ran(run)
+    finish(machine)
+    failed = {state.runs for state in machine.states if state.phase is Phase.FAILING}
+    # A hook that raises after a tool ran puts its error in the place of the tool's result.
+    failed |= {
+        after.runs
+        for fact, after in zip(machine.facts, machine.states[1:], strict=True)
+        if isinstance(fact, inputs.HookRaised)
+    }
+    came = {(head.source, head.outcome) for head in delivered(machine)}
+    outcomes = {
+        inputs.ModelFinished: None,
+        inputs.ToolReturned: "returned",
+        inputs.ToolFailed: "failed",
+    }
+    for version, fact in enumerate(machine.facts, 1):
+        if type(fact) in outcomes and machine.states[version].runs not in failed:
+            assert (version, outcomes[type(fact)]) in came

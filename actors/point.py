@@ -60,7 +60,8 @@ def _nth(kind: str, number: int, events: Events) -> int:
             seen += 1
             if seen == number:
                 return recorded.version
-    raise InvalidPointError(f"there is no {kind} {number}: the session has 1 to {seen}")
+    there = f"1 to {seen}" if seen else "none yet"
+    raise InvalidPointError(f"there is no {kind} {number}: the session has {there}")
 
 
 def _at_time(moment: datetime, events: Events) -> int:

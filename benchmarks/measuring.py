@@ -86,11 +86,17 @@ class Floor:
             transaction.put(self._next.to_bytes(8, "big"), data, append=True)
         self._next += 1
 
-    def seconds(self, size: int, commits: int) -> float:
-        """What a commit of `size` bytes takes now: the median of some."""
+    def seconds(self, size: int, commits: int, pause: float = 0.0) -> float:
+        """What a commit of `size` bytes takes now: the median of some.
+
+        Args:
+            pause: seconds before each; a disk, and a core, that has rested is slower to answer.
+        """
         data = os.urandom(size)
         taken = []
         for _ in range(commits):
+            if pause:
+                time.sleep(pause)
             begun = now()
             self.append(data)
             taken.append(now() - begun)

@@ -72,7 +72,10 @@ def erased_by(event_type: str, skeleton: bytes) -> tuple[int, ...]:
     """The versions whose bodies an event took away; none if it is not of type `erased`."""
     if event_type != ERASED:
         return ()
-    fields = _decode(skeleton)
+    try:
+        fields = _decode(skeleton)
+    except msgspec.MsgspecError:
+        return ()
     versions = fields.get("versions", ()) if isinstance(fields, dict) else ()
     return tuple(version for version in versions if isinstance(version, int))
 

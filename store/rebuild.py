@@ -13,20 +13,24 @@ from refold.store.reading import ReadableLog, Unsealed, unseal
 from refold.store.tables import NO_ROW, Draft, Row, View
 
 
-def rebuild(log: ReadableLog) -> int:
+def rebuild(log: ReadableLog, *, accept_loss: bool = False) -> int:
     """Make index, ends and names of `log` anew from its records; returns how many there are.
 
     Who has claimed a stream stands in its end only. Where that is lost, the stream's epoch moves
     on, so that whoever drove it must claim it again.
 
+    Args:
+        accept_loss: go on where the ends prove that records were cut off or changed. That proof
+            is gone afterwards.
+
     Raises:
-        CorruptError: a record cannot be read; nothing is changed. `verify` says which.
+        CorruptError: the records are damaged; nothing is changed. `verify` says where.
     """
-    return log._rewrite(_rebuild)
+    return log._rewrite(lambda view, draft: _rebuild(view, draft, accept_loss))
 
 
-def _rebuild(view: View, draft: Draft) -> int:
-    known = dict(view.rows())
+def _rebuild(view: View, draft: Draft, accept_loss: bool) -> int:
+    known = _known(view)
     rows: dict[bytes, Row] = {}
     names: dict[str, bytes] = {}
     position = 0
@@ -35,17 +39,18 @@ def _rebuild(view: View, draft: Draft) -> int:
         unsealed = unseal(data)
         stream = unsealed.header.stream
         before = rows.get(stream, NO_ROW)
+        _check_follows(before, unsealed)
         row = rows[stream] = row_after(before, position, unsealed)
         draft.put_index(stream, unsealed.header.first, position)
         if row.name != before.name:
             names.pop(before.name, None)
             if row.name:
                 names[row.name] = stream
-    for stream, row in rows.items():
-        draft.put_row(stream, _claimed(row, known.get(stream)))
-    for stream in known.keys() - rows.keys():
-        if known[stream].epoch:
-            draft.put_row(stream, Row(epoch=known[stream].epoch, owner=known[stream].owner))
+    for stream in rows.keys() | known.keys():
+        row, kept = rows.get(stream, NO_ROW), known.get(stream)
+        if kept is not None and not accept_loss:
+            _check_end(stream, row, kept)
+        draft.put_row(stream, _claimed(row, kept))
     for name, stream in names.items():
         draft.put_name(name, stream)
     return position
@@ -59,8 +64,7 @@ def all_records(view: View) -> Iterator[tuple[int, bytes]]:
     """
     position, end = 0, view.end()
     while position < end:
-        page = view.records(position, end)
-        for found, data in page:
+        for found, data in view.records(position, end):
             if found != position + 1:
                 raise CorruptError(f"record {position + 1} of the log is missing")
             position = found
@@ -88,8 +92,33 @@ def row_after(row: Row, position: int, unsealed: Unsealed) -> Row:
     )
 
 
-def _claimed(row: Row, known: Row | None) -> Row:
+def _known(view: View) -> dict[bytes, Row]:
+    try:
+        return dict(view.rows())
+    except CorruptError:
+        return {}
+
+
+def _check_follows(row: Row, unsealed: Unsealed) -> None:
+    header = unsealed.header
+    follows = (row.record + 1, row.version + 1, row.hash)
+    if (header.record, header.first, header.previous) != follows:
+        raise CorruptError(
+            f"record {header.record} of stream {header.stream.hex()} does not follow from the one "
+            "before it: `refold verify` says what is damaged"
+        )
+
+
+def _check_end(stream: bytes, made: Row, kept: Row) -> None:
+    if kept.version > made.version or (kept.version == made.version and kept.hash != made.hash):
+        raise CorruptError(
+            f"stream {stream.hex()} ended with another record at version {kept.version} once: "
+            "`refold verify` says what was cut off or changed"
+        )
+
+
+def _claimed(row: Row, kept: Row | None) -> Row:
     """`row` with the claims that stand in the end of its stream, or behind those that are lost."""
-    if known is None:
+    if kept is None:
         return replace(row, epoch=row.epoch + 1)
-    return replace(row, epoch=max(row.epoch, known.epoch), owner=known.owner)
+    return replace(row, epoch=max(row.epoch, kept.epoch), owner=kept.owner)

@@ -48,7 +48,11 @@ def exit_code_of(command: Callable[[], Any]) -> int:
         _say(str(error))
         _show_traceback()
     except OSError as error:
-        _say(f"{error.filename}: {error.strerror}" if error.filename else _written(error))
+        if error.filename:
+            _say(f"{error.filename}: {error.strerror}")
+        else:
+            _say(f"cannot write the output: {error.strerror or error}")
+            _close(sys.stdout)
         _show_traceback()
     except Exception as error:
         _say(str(BugError(f"{type(error).__name__}: {error}")))
@@ -70,10 +74,6 @@ def _lowered(message: str) -> str:
     message = message.strip()
     message = message[:1].lower() + message[1:]
     return message if message.endswith((".", "?", "!")) else f"{message}."
-
-
-def _written(error: OSError) -> str:
-    return f"cannot write the output: {error.strerror or error}"
 
 
 def _show_traceback() -> bool:

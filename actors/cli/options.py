@@ -23,7 +23,8 @@ log_option = click.option(
     "--log",
     "path",
     metavar="PATH",
-    type=click.Path(path_type=Path),
+    # Whether it can be read is for the log to say: its words are better.
+    type=click.Path(path_type=Path, readable=False),
     envvar="REFOLD_LOG",
     default=DEFAULT_LOG,
     help="The log, a folder. Default: $REFOLD_LOG, else ./runs.refold.",

@@ -74,7 +74,7 @@ _NO_MODEL = (
 )
 @click.option(
     "--script",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     metavar="FILE",
     help="Take the replies from this JSON file, in place of a model.",
 )
@@ -102,7 +102,7 @@ def run(
     """
     if prompt is None and session is None:
         raise click.UsageError("give a PROMPT, or the session to go on with: --session NAME", ctx)
-    text = _prompt(prompt, ctx)
+    text, system_prompt = _prompt(prompt, ctx), _system(system)
     tools = load_tools(tool_names)
     providers: list[Provider] = []
     explicit = ctx.get_parameter_source("model") is click.core.ParameterSource.COMMANDLINE
@@ -128,7 +128,7 @@ def run(
             # A session keeps the model it has, unless another one is named here and now.
             model=model if explicit or script or not _exists(runtime, name) else None,
             tools=tools,
-            system_prompt=_system(system),
+            system_prompt=system_prompt,
             thinking_level=thinking,
         )
         return _Conversation(held, screen, interrupts).hold(text)

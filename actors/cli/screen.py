@@ -92,10 +92,10 @@ class Screen:
             self._open = None
 
     def _update(self, event: MessageUpdate) -> None:
+        self._streamed = self._streamed or bool(event.pieces)
         for piece in event.pieces:
             if piece.kind == "text_delta":
                 self._stream(self._answer, piece.text)
-                self._streamed = True
             elif piece.kind == "thinking_delta" and not self._quiet:
                 self._stream(self._notes, piece.text, "dim")
             elif piece.kind in ("text_end", "thinking_end"):

@@ -75,12 +75,13 @@ class Kept:
     def __init__(self, limit: int = 64 * 2**20) -> None:
         self._limit = limit
         self._size = 0
+        # The message is kept as well: while it lives, no other object has its id.
         self._entries: dict[int, tuple[Message, str, bytes]] = {}
 
     def rendered(self, message: Message, model: str) -> bytes:
         """The message as a model is sent it."""
         entry = self._entries.get(id(message))
-        if entry is not None and entry[0] is message and entry[1] == model:
+        if entry is not None and entry[1] == model:
             return entry[2]
         data = _encode(_message(message, model))
         if self._size > self._limit:

@@ -25,7 +25,7 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
         content: all of the message's content; None if it is what the pieces say.
         error_message, error_kind: with the stop reasons `error` and `aborted`.
         translation: name and version of the rendering of the request, such as `openai-chat/1`;
-            empty if nothing went over a wire.
+            empty if none was rendered.
         wire_digest: digest of the rendered request body.
     """
 

@@ -52,6 +52,8 @@ def _is_awaited(state: SessionState, offered: Fact) -> bool:
             stream = run.stream
             return stream is not None and stream.call == offered.call and not stream.finished
         case inputs.HookReturned() | inputs.HookRaised():
+            if offered.call == 0:  # where a state says 0, it waits for no hook
+                return False
             return offered.call == run.hook or awaits_hook(run.batch, offered.call) >= 0
         case inputs.ToolProgressed() | inputs.ToolReturned() | inputs.ToolFailed():
             return find_run(run.batch, offered.call) >= 0

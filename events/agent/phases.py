@@ -16,7 +16,8 @@ a time (`agent.loop.step`). Whatever comes to a phase that does not list it is o
     stream         model_delta, _finished, _failed           message_start, message_update,
                                                              message_end
     batch          tool_progressed, _returned, _failed,      tool_execution_*, tools_called,
-                   hook outcomes                             hook_called, message_*, turn_end
+                   hook outcomes                             hook_called, message_start,
+                                                             message_end, turn_end
     turn_end       -                                         turn_end
     prepare_next   hook outcome                              hook_called
     should_stop    hook outcome                              hook_called

@@ -12,7 +12,7 @@ import lmdb
 from refold.events.errors import BugError, ClosedError, LogAccessError, RefoldError
 from refold.events.record import EventData
 from refold.store.appending import append_to, claim_in
-from refold.store.lmdb.environment import Environment, Writing
+from refold.store.lmdb.environment import Environment
 from refold.store.lmdb.faults import translated
 from refold.store.lmdb.view import LmdbDraft
 from refold.store.log import Appended, Expected
@@ -37,8 +37,7 @@ class LmdbBatch:
         self._generation = environment.generation
         self._thread = current_thread()
         self._done: list[tuple[Step, object]] = []
-        self._writing: Writing | None = environment.begin()
-        self._draft = LmdbDraft(self._writing.txn, self._writing.handle.tables)
+        self._draft: LmdbDraft | None = environment.begin()
 
     def append(
         self,
@@ -69,34 +68,32 @@ class LmdbBatch:
 
     def commit(self) -> None:
         """See `refold.store.log.Batch.commit`."""
-        writing = self._usable()
+        draft = self._usable()
         if not self._done:
             self.abort()
             return
         while True:
             try:
-                writing.txn.commit()
+                draft.txn.commit()
                 break
             except lmdb.MapFullError:
-                writing = self._play_again()
+                draft = self._play_again()
             except lmdb.Error as error:
                 self._lose(error)
-        self._writing = None
-        self._environment.end()
-        with self._environment.changed:
-            self._environment.changed.notify_all()
+        self._draft = None
+        self._environment.end(self._thread)
+        self._environment.tell()
 
     def abort(self) -> None:
         """See `refold.store.log.Batch.abort`."""
-        writing, self._writing = self._writing, None
-        if writing is not None and self._generation == self._environment.generation:
-            writing.txn.abort()
-            self._environment.end()
+        if self._draft is not None and self._generation == self._environment.generation:
+            self._end()
+        self._draft = None
 
     def _play(self, step: Callable[[LmdbDraft], T]) -> T:
-        self._usable()
+        draft = self._usable()
         try:
-            done = step(self._draft)
+            done = step(draft)
         except lmdb.MapFullError:
             self._play_again()
             return self._play(step)
@@ -105,22 +102,20 @@ class LmdbBatch:
         self._done.append((step, done))
         return done
 
-    def _play_again(self) -> Writing:
+    def _play_again(self) -> LmdbDraft:
         """Grow the map, and do everything again in a new transaction."""
         environment = self._environment
         while True:
-            if self._writing is not None:
-                self._writing.txn.abort()
-                environment.pause()
-                self._writing = None
+            if self._draft is not None:
+                self._draft.txn.abort()
+                self._draft = None
             try:
                 environment.grow()
-                self._writing = environment.begin_again()
-                self._draft = LmdbDraft(self._writing.txn, self._writing.handle.tables)
+                self._draft = environment.begin_again()
                 for step, done in self._done:
                     if step(self._draft) != done:
                         raise LogAccessError("another process was faster")
-                return self._writing
+                return self._draft
             except lmdb.MapFullError:
                 continue
             except RefoldError as error:
@@ -138,20 +133,21 @@ class LmdbBatch:
         raise translated(error, self._environment.path, "append to the log") from error
 
     def _end(self) -> None:
-        writing, self._writing = self._writing, None
-        if writing is not None:
-            writing.txn.abort()
-        self._environment.end()
+        if self._draft is not None:
+            self._draft.txn.abort()
+            self._draft = None
+        self._environment.end(self._thread)
 
-    def _usable(self) -> Writing:
+    def _usable(self) -> LmdbDraft:
+        draft = self._draft
+        if draft is None:
+            raise BugError("a batch was used after its end")
         if self._generation != self._environment.generation:
             raise ClosedError("this batch was begun before the process was forked: begin another")
-        if self._writing is None:
-            raise BugError("a batch was used after its end")
         if current_thread() is not self._thread:
             raise BugError("a batch was used on a thread that did not begin it")
         self._check_open()
-        return self._writing
+        return draft
 
     def __enter__(self) -> Self:
         return self
@@ -164,5 +160,5 @@ class LmdbBatch:
     ) -> None:
         if kind is not None:
             self.abort()
-        elif self._writing is not None:
+        elif self._draft is not None:
             self.commit()

@@ -45,6 +45,12 @@ def translated(error: Exception, path: str, doing: str) -> RefoldError:
             f"{what}{os.strerror(code)}. Nothing of it was written, and all that was acknowledged "
             f"is there. Make room (`df -h {path}` shows how much there is) and try again"
         )
+    if code == errno.EIO:
+        # LMDB's answer to a write of which only a part fitted, too.
+        return LogAccessError(
+            f"{what}the disk is full, or it fails. Nothing of it was written, and all that was "
+            f"acknowledged is there. See which it is with `df -h {path}` and `dmesg`"
+        )
     if code in NO_RIGHTS:
         return LogAccessError(
             f"{what}{os.strerror(code)}. Give this user rights to the folder and its files "

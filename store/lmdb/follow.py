@@ -19,13 +19,19 @@ def wait_for_commit(
     Commits of this process wake it at once.
     """
     pause = SHORTEST
-    with environment.changed:
-        while True:
-            check_open()
-            if environment.tick() != tick:
-                return True
-            left = pause if deadline is None else min(pause, deadline - monotonic())
-            if left <= 0:
-                return False
-            environment.changed.wait(left)
-            pause = min(pause * SLOWER, LONGEST)
+    changed = environment.changed
+    with changed:
+        # Before the first look at the tick: a commit after that look sees that somebody waits.
+        environment.watchers += 1
+        try:
+            while True:
+                check_open()
+                if environment.tick() != tick:
+                    return True
+                left = pause if deadline is None else min(pause, deadline - monotonic())
+                if left <= 0:
+                    return False
+                changed.wait(left)
+                pause = min(pause * SLOWER, LONGEST)
+        finally:
+            environment.watchers -= 1

@@ -1,76 +1,116 @@
-"""Who may be inside an environment: many users at a time, or one alone.
+"""Who may have a transaction: many readers at a time, one writer, or somebody who is alone.
 
 A map may only be resized while no transaction of the process is open: a reader whose buffer lay in
-the old map would be killed by SIGBUS. So whoever works with a transaction enters the gate, and a
-resize, a reopening and a fork shut it and wait until nobody is inside.
+the old map would be killed by SIGBUS. So who looks enters the `Gate`, who writes has the `Slot`,
+and a resize, a reopening and a fork take the slot, shut the gate, and wait until nobody is inside.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Condition, Lock, Thread, current_thread
 from time import monotonic
 
 from refold.events.errors import BugError
 
+PATIENCE = 0.5
+"""Seconds between looks at whether the thread that is waited for still lives."""
+
 
 class Gate:
-    """A lock for many users or one, re-entrant for users."""
+    """Lets in any number of readers, unless it is shut."""
 
     def __init__(self) -> None:
-        self._moved = Condition(Lock())
-        self._inside: dict[Thread, int] = {}
+        self._lock = Lock()
+        self._moved = Condition(self._lock)
+        self._inside = 0
         self._shut = False
 
     def enter(self) -> None:
-        """Become a user; waits while the gate is shut, unless this thread is inside already."""
-        me = current_thread()
-        with self._moved:
-            inside = self._inside.get(me)
-            if inside is None:
-                while self._shut:
-                    self._moved.wait()
-                inside = 0
-            self._inside[me] = inside + 1
-
-    def leave(self, thread: Thread | None = None) -> None:
-        """Stop being a user; `thread` is who entered, if another one tidies up for it."""
-        me = thread or current_thread()
-        with self._moved:
-            inside = self._inside.get(me, 0)
-            if inside > 1:
-                self._inside[me] = inside - 1
-            else:
-                self._inside.pop(me, None)
-                if self._shut:
-                    self._moved.notify_all()
-
-    def holds(self) -> bool:
-        """Whether this thread is inside."""
-        return current_thread() in self._inside
-
-    def shut(self, timeout: float) -> bool:
-        """Keep everybody out and wait until nobody is inside; False if that took too long.
-
-        Args:
-            timeout: in seconds.
-        """
-        deadline = monotonic() + timeout
-        with self._moved:
-            if self.holds():
-                raise BugError("an environment was to be resized from within a transaction")
+        """Become a reader; waits while the gate is shut."""
+        with self._lock:
             while self._shut:
-                if not self._moved.wait(deadline - monotonic()):
-                    return False
+                self._moved.wait()
+            self._inside += 1
+
+    def leave(self) -> None:
+        """Stop being a reader."""
+        with self._lock:
+            self._inside -= 1
+            if self._shut:
+                self._moved.notify_all()
+
+    def shut(self) -> None:
+        """Keep readers out, and wait for those that are inside."""
+        with self._lock:
             self._shut = True
             while self._inside:
-                if not self._moved.wait(deadline - monotonic()):
-                    self._shut = False
-                    self._moved.notify_all()
-                    return False
-            return True
+                self._moved.wait()
 
     def open(self) -> None:
-        """Let users in again."""
-        with self._moved:
+        """Let readers in again."""
+        with self._lock:
             self._shut = False
             self._moved.notify_all()
+
+
+class Slot:
+    """The turn to write. A thread that dies with it is noticed by who waits for it.
+
+    Args:
+        bury: called under the slot's lock to end what the dead thread had begun.
+    """
+
+    def __init__(self, bury: Callable[[], None]) -> None:
+        self._lock = Lock()
+        self._freed = Condition(self._lock)
+        self._owner: Thread | None = None
+        self._waiting = 0
+        self._bury = bury
+
+    def take(self, timeout: float | None = None) -> bool:
+        """Wait for the turn; False if `timeout` seconds were not enough.
+
+        Raises:
+            BugError: this thread has it already, and would wait for ever.
+        """
+        me = current_thread()
+        with self._lock:
+            if self._owner is not None:
+                if self._owner is me:
+                    raise BugError("a batch was begun inside another one of the same thread")
+                if not self._wait(timeout):
+                    return False
+            self._owner = me
+            return True
+
+    def mine(self) -> bool:
+        """Whether it is this thread's turn."""
+        return self._owner is current_thread()
+
+    def has(self, thread: Thread) -> bool:
+        """Whether it is the turn of `thread`."""
+        return self._owner is thread
+
+    def free(self) -> None:
+        """Let the next one have it."""
+        with self._lock:
+            self._owner = None
+            if self._waiting:
+                self._freed.notify()
+
+    def _wait(self, timeout: float | None) -> bool:
+        end = None if timeout is None else monotonic() + timeout
+        self._waiting += 1
+        try:
+            while (owner := self._owner) is not None:
+                if not owner.is_alive():
+                    self._bury()
+                    return True
+                left = PATIENCE if end is None else min(PATIENCE, end - monotonic())
+                if left <= 0:
+                    return False
+                self._freed.wait(left)
+            return True
+        finally:
+            self._waiting -= 1

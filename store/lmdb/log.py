@@ -8,9 +8,10 @@ from typing import Literal, Self, TypeVar
 
 from refold.events.errors import ClosedError, InvalidArgumentError, LogAccessError
 from refold.store.lmdb.batch import LmdbBatch
-from refold.store.lmdb.environment import MAP_SIZE, Environment
+from refold.store.lmdb.environment import Environment
 from refold.store.lmdb.files import check_place, create_log
 from refold.store.lmdb.follow import wait_for_commit
+from refold.store.lmdb.handle import MAP_SIZE
 from refold.store.lmdb.registry import give_back, share
 from refold.store.reading import ReadableLog
 from refold.store.tables import Draft, View

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import lmdb
 import msgspec
 
+from refold.events.errors import CorruptError
 from refold.store.lmdb.files import Databases
 from refold.store.tables import PAGE_BYTES, PAGE_RECORDS, Row, index_key, position_key
 
@@ -30,11 +31,11 @@ class LmdbView:
 
     def row(self, stream: bytes) -> Row | None:
         data = self._txn.get(stream, db=self._tables.heads)
-        return None if data is None else _row.decode(data)
+        return None if data is None else _decoded(stream, data)
 
     def rows(self) -> Iterator[tuple[bytes, Row]]:
         for stream, data in self._txn.cursor(self._tables.heads).iternext():
-            yield stream, _row.decode(data)
+            yield stream, _decoded(stream, data)
 
     def named(self, name: str) -> bytes | None:
         return self._txn.get(name.encode(), db=self._tables.names)
@@ -117,23 +118,23 @@ class LmdbDraft:
     """A write transaction. See `refold.store.tables.Draft`."""
 
     def __init__(self, txn: lmdb.Transaction[bytes], tables: Databases) -> None:
-        self._txn, self._tables = txn, tables
+        self.txn, self._tables = txn, tables
         self._get, self._put, self._delete = txn.get, txn.put, txn.delete
         self._next = _last(txn, tables) + 1
 
     def view(self) -> LmdbView:
         """The same transaction, to look at."""
-        return LmdbView(self._txn, self._tables)
+        return LmdbView(self.txn, self._tables)
 
     def row(self, stream: bytes) -> Row | None:
         data = self._get(stream, db=self._tables.heads)
-        return None if data is None else _row.decode(data)
+        return None if data is None else _decoded(stream, data)
 
     def named(self, name: str) -> bytes | None:
         return self._get(name.encode(), db=self._tables.names)
 
     def blob_kept(self, digest: bytes) -> bool:
-        return self._txn.cursor(self._tables.blobs).set_key(digest)
+        return self.txn.cursor(self._tables.blobs).set_key(digest)
 
     def next_position(self) -> int:
         return self._next
@@ -169,7 +170,17 @@ class LmdbDraft:
 
     def clear_caches(self) -> None:
         for table in (self._tables.index, self._tables.heads, self._tables.names):
-            self._txn.drop(table, delete=False)
+            self.txn.drop(table, delete=False)
+
+
+def _decoded(stream: bytes, data: bytes) -> Row:
+    try:
+        return _row.decode(data)
+    except msgspec.MsgspecError as error:
+        raise CorruptError(
+            f"the end that was kept of stream {stream.hex()} cannot be read ({error}); `rebuild` "
+            "mends that"
+        ) from error
 
 
 def _last(txn: lmdb.Transaction[bytes], tables: Databases) -> int:

@@ -41,7 +41,7 @@ class Refold:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         theirs = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-        self.env = {**theirs, "TZ": "UTC", "TERM": "xterm-256color"}
+        self.env: dict[str, str] = {**theirs, "TZ": "UTC", "TERM": "xterm-256color"}
         # An environment where refold is not installed finds it here.
         self.env["PYTHONPATH"] = os.pathsep.join([str(ROOT), self.env.get("PYTHONPATH", "")])
 
@@ -77,10 +77,20 @@ class Refold:
 
     def look(self, *words: str) -> str:
         """As `ok`, in this process, which is much faster: for tests of what is shown."""
+        done = self._here(words)
+        assert done.code == 0, done
+        return done.out
+
+    def refuses(self, *words: str, code: int = 1) -> str:
+        """As `fails`, in this process."""
+        done = self._here(words)
+        assert (done.code, done.out) == (code, ""), done
+        return one_error(done.err)
+
+    def _here(self, words: tuple[str, ...]) -> Done:
         with chdir(self.folder):
             done = CliRunner().invoke(cli, words, prog_name="refold", env=self.env)
-        assert done.exit_code == 0, done.output
-        return done.stdout
+        return Done(done.exit_code, done.stdout, done.stderr)
 
     def json(self, *words: str) -> Any:
         """The JSON document that a command writes."""

@@ -39,7 +39,7 @@ def test_looking_changes_no_byte_of_the_log(sums: Refold) -> None:
 
 def test_looking_makes_no_log(refold: Refold) -> None:
     for words in (["sessions"], ["log", "s"], ["at", "s", "end"], ["context", "s"], ["verify"]):
-        assert "there is no log at" in refold.fails(*words)
+        assert "there is no log at" in refold.refuses(*words)
     assert list(refold.folder.iterdir()) == []
 
 

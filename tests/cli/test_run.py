@@ -23,6 +23,13 @@ def test_the_answer_goes_to_stdout_and_all_else_to_stderr(refold: Refold) -> Non
     assert re.fullmatch(r"run-1: run 1, events 4 to \d+, 31 tokens", last)
 
 
+def test_thinking_without_an_answer_is_shown_once(refold: Refold) -> None:
+    refold.write("hm.json", [{"content": [{"type": "thinking", "thinking": "Hm."}]}])
+    done = refold("run", "Hi", "--script", "hm.json")
+    assert done.out == ""
+    assert done.err.splitlines()[:-1] == ["Hm."]
+
+
 def test_quiet_leaves_out_all_notes(refold: Refold) -> None:
     refold.write("tools.py", TOOLS)
     refold.write("sums.json", SUMS)

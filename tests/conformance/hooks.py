@@ -66,7 +66,7 @@ class Hooks:
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """The hooks, by the names that refold has for them."""
-        all_of_them = {
+        all_of_them: dict[str, Callable[..., Any]] = {
             "before_tool_call": self._before,
             "after_tool_call": self._after,
             "transform_context": self._transform,

@@ -116,13 +116,17 @@ def _streamed(blocks: str | list[dict[str, Any]]) -> list[tuple[str, Began | Pie
         blocks = [{"type": "text", "text": blocks}]
     events: list[tuple[str, Began | Piece]] = [("open", Began())]
     for index, block in enumerate(blocks):
-        kind: Any = _KINDS[block["type"]]
+        kind = _KINDS[block["type"]]
         name, id = block.get("name", ""), block.get("id", "")
-        events.append((f"b{index}.start", Piece(f"{kind}_start", index, id=id, name=name)))
+        events.append((f"b{index}.start", _piece(f"{kind}_start", index, id=id, name=name)))
         for number, chunk in enumerate(block.get("chunks") or [_whole(block)]):
-            events.append((f"b{index}.d{number}", Piece(f"{kind}_delta", index, chunk)))
-        events.append((f"b{index}.end", Piece(f"{kind}_end", index)))
+            events.append((f"b{index}.d{number}", _piece(f"{kind}_delta", index, text=chunk)))
+        events.append((f"b{index}.end", _piece(f"{kind}_end", index)))
     return events
+
+
+def _piece(kind: Any, index: int, **parts: str) -> Piece:
+    return Piece(kind, index, **parts)
 
 
 def _whole(block: dict[str, Any]) -> str:

@@ -111,7 +111,7 @@ class Count(int):
         ((1, [2]), [1, [2]]),
         ({1}, [1]),
         (range(3), [0, 1, 2]),
-        ({1: "a", None: "b", True: "c"}, {"1": "c", "null": "b"}),  # 1 and True are one key
+        ({1: "a", None: "b"}, {"1": "a", "null": "b"}),
         ({False: 1, 1.5: 2}, {"false": 1, "1.5": 2}),
         (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
         (UserDict({"a": UserList([1])}), {"a": [1]}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -159,7 +160,7 @@ def _damaged() -> Iterator[bytes]:
 
 def test_bytes_that_are_no_record_are_refused() -> None:
     for data in _damaged():
-        with pytest.raises(CorruptError, match="a record of .* cannot be read"):
+        with pytest.raises(CorruptError, match=r"a record of .* cannot be read"):
             decode_record(data)
 
 
@@ -188,8 +189,6 @@ def test_a_newer_format_is_refused_by_name() -> None:
         previous=NO_HASH,
         digest=b"",
     )
-    import msgspec
-
     record = Record(msgspec.msgpack.encode(header), b"", ())
     with pytest.raises(NewerFormatError, match=f"format {FORMAT + 1}.*reads up to {FORMAT}"):
         decode_header(record)

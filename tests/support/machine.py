@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from refold.events.agent import effects, facts, inputs
 from refold.events.agent.agent import AGENT
-from refold.events.agent.context import Request, request_of
 from refold.events.agent.contents import message_of
+from refold.events.agent.context import Request, request_of
 from refold.events.agent.facts import LIFECYCLE
 from refold.events.agent.heads import MessageHead
 from refold.events.agent.messages import Message

@@ -69,6 +69,9 @@ HELLO = Answer([chunk(content="Hel"), chunk(content="lo"), finish()])
 class Server:
     """Gives the answers in order, and the last one again and again.
 
+    Args:
+        together: how many requests must have come before the first is answered.
+
     Attributes:
         received: the requests.
         connections: how many were opened.
@@ -77,8 +80,10 @@ class Server:
         left: set when a client has closed a connection that the server still held open.
     """
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: Answer, together: int = 1) -> None:
         self._answers = list(answers)
+        self._together = together
+        self._gathered = asyncio.Event()
         self.received: list[Received] = []
         self.connections = 0
         self.asked = asyncio.Event()
@@ -126,6 +131,9 @@ class Server:
         """One request and its answer; False if the connection is over."""
         self.received.append(await _request(reader))
         self.asked.set()
+        if len(self.received) >= self._together:
+            self._gathered.set()
+        await self._gathered.wait()
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if answer.status:
             writer.write(_head(answer))

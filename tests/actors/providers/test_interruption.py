@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -79,19 +80,37 @@ def test_a_timeout_inside_is_not_taken_for_an_abort() -> None:
         run(unless_aborted(AbortSignal(), times_out()))
 
 
-def test_a_signal_that_is_set_after_the_wait_disturbs_nobody() -> None:
-    signal = AbortSignal()
+def test_a_signal_that_is_set_as_the_wait_ends_disturbs_nobody() -> None:
+    async def waits() -> list[object]:
+        signal, wrong = AbortSignal(), list[object]()
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: wrong.append(told))
 
-    async def waits() -> None:
-        await unless_aborted(signal, asyncio.sleep(0))
-        signal.set()
-        await asyncio.sleep(0)
+        async def sets() -> str:
+            signal.set()
+            return "done"
 
-    run(waits())
+        assert await unless_aborted(signal, sets()) == "done"
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return wrong
+
+    assert run(waits()) == []
+
+
+def test_a_signal_that_is_set_behind_a_closed_loop_disturbs_nobody() -> None:
+    class Forgetful(AbortSignal):
+        """Calls back too late: its setter had taken the callbacks before they were withdrawn."""
+
+        def on_abort(self, callback: Callable[[], object]) -> Callable[[], None]:
+            late.append(callback)
+            return lambda: None
+
+    late: list[Callable[[], object]] = []
+    run(unless_aborted(Forgetful(), asyncio.sleep(0)))
+    late[0]()
 
 
 def test_a_signal_holds_nothing_of_a_wait_that_is_over() -> None:
     signal = AbortSignal()
     run(unless_aborted(signal, asyncio.sleep(0)))
-    signal.set()  # would raise if it called back into the closed loop
     assert signal._callbacks == []

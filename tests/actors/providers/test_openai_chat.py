@@ -168,7 +168,7 @@ def test_one_connection_serves_call_after_call() -> None:
 
 def test_many_calls_at_once() -> None:
     async def calls() -> list[str]:
-        async with Server(HELLO) as server:
+        async with Server(HELLO, together=150) as server:
             provider = provider_of(server)
             results = await asyncio.gather(*(outcome(provider) for _ in range(150)))
             await provider.close()
@@ -323,6 +323,18 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
     end = answered(answer).finish
     assert end.error_kind == "invalid_request"
     assert "http://elsewhere.example/v1" in (end.error_message or "")
+
+
+def test_an_answer_of_which_the_body_is_not_wanted_is_closed() -> None:
+    async def closed() -> None:
+        answer = Answer([b"x"], status=307, end="silence")
+        async with Server(answer) as server:
+            provider = provider_of(server)
+            await outcome(provider)
+            await server.left.wait()
+            await provider.close()
+
+    run(closed())
 
 
 def test_a_wrong_path_asks_whether_base_url_is_right() -> None:

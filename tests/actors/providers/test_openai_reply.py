@@ -162,6 +162,23 @@ def test_an_id_that_changes_in_mid_call_is_that_of_its_beginning() -> None:
     assert read.calls == [("c", "f", {"a": 1})]
 
 
+def test_a_name_that_changes_in_mid_call_is_that_of_its_beginning() -> None:
+    read = Read(call('{"a":', id="c", name="f", index=0), call("1}", name="g", index=0), CALLED)
+    assert read.calls == [("c", "f", {"a": 1})]
+
+
+def test_a_part_without_index_and_id_goes_on_with_the_latest_call() -> None:
+    read = Read(call("{}", id="c", name="f"), call('{"a":', id="d", name="g"), call("1}"), CALLED)
+    assert read.calls == [("c", "f", {}), ("d", "g", {"a": 1})]
+
+
+def test_a_part_without_index_goes_on_with_the_call_of_its_id() -> None:
+    read = Read(
+        call('{"a":', id="c", name="f"), call("{}", id="d", name="g"), call("1}", id="c"), CALLED
+    )
+    assert read.calls == [("c", "f", {"a": 1}), ("d", "g", {})]
+
+
 def test_an_id_given_twice_is_made_different() -> None:
     read = Read(
         call("{}", id="c", name="f", index=0), call("{}", id="c", name="g", index=1), CALLED

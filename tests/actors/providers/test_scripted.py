@@ -140,6 +140,10 @@ def test_an_error_comes_behind_what_was_said() -> None:
     )
 
 
+def test_an_error_may_be_given_by_its_kind_alone() -> None:
+    assert reply(Reply(error_kind="timeout")).finish.stop_reason == "error"
+
+
 def test_a_reply_that_is_not_streamed_comes_in_one() -> None:
     assert reply(Reply("a", streamed=False)).events == (
         Finish(stop_reason="stop", content=(Text("a"),)),
@@ -237,10 +241,14 @@ def test_a_closed_gate_is_left_when_the_run_is_aborted() -> None:
 
 
 def test_a_closed_gate_is_left_when_the_call_is_cancelled() -> None:
-    # run() would hang at its end, waiting for the thread.
+    # run() would wait at its end for a thread that does not leave.
+    gate = threading.Event()
+    opened_late = threading.Timer(20, gate.set)
+    opened_late.start()
+
     async def call() -> None:
         reached = asyncio.Event()
-        provider = Scripted([Reply("a", gates={"b0.start": threading.Event()})])
+        provider = Scripted([Reply("a", gates={"b0.start": gate})])
         calling = asyncio.create_task(outcome(provider, on=lambda event: reached.set()))
         await reached.wait()
         calling.cancel()
@@ -248,6 +256,8 @@ def test_a_closed_gate_is_left_when_the_call_is_cancelled() -> None:
             await calling
 
     run(call())
+    opened_late.cancel()
+    assert not gate.is_set()
 
 
 class Steps:

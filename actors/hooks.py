@@ -8,8 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from refold.actors.arguments import fitted
-from refold.actors.blobs import settings_blobs, stored_messages
+from refold.actors.blobs import (
+    Blobs,
+    settings_blobs,
+    stored_content,
+    stored_messages,
+    stored_parts,
+)
 from refold.actors.contents import StreamContents
+from refold.actors.door import as_messages
 from refold.actors.hook_types import (
     AfterToolCall,
     AfterTurn,
@@ -27,11 +34,14 @@ from refold.events.agent import bodies, effects, inputs
 from refold.events.agent.batch import PREPARE_ARGUMENTS
 from refold.events.agent.contents import Conversation, call_of, tool_result_of
 from refold.events.agent.evolve_calls import result_head
-from refold.events.agent.messages import Message, ToolCall
+from refold.events.agent.messages import Content, Message, ToolCall
 from refold.events.agent.state import Phase, SessionState
 from refold.events.canonical import Json, canonical_text
 from refold.events.errors import InvalidArgumentError, ToolArgumentsError
 from refold.events.fact import Offer
+
+_TRANSFORMS = ("transform_context", "convert_to_llm")
+"""Hooks that make of the context what the model gets, in this order."""
 
 
 class Hooks:
@@ -54,6 +64,8 @@ class Hooks:
         """True if this process has the function."""
         if effect.hook == PREPARE_ARGUMENTS:
             return _call_head(state, effect.index) in kit.tools
+        if effect.hook == "transform_context":
+            return all(hook in kit.hooks for hook in _TRANSFORMS if hook in state.settings.hooks)
         return effect.hook in kit.hooks
 
     async def outcome(
@@ -85,11 +97,18 @@ class Hooks:
     ) -> Offer:
         context = _context(perform.state, self._contents(perform.stream))
         given = list(context)
-        wanted = await called(self._hook(perform, effect), self._pool, list(given), signal)
-        if wanted is None:
+        hooks = self._kits.of(perform.stream).hooks
+        wanted: Sequence[Message] = given
+        for name in _TRANSFORMS:
+            if name in hooks:
+                changed = await called(hooks[name], self._pool, list(wanted), signal)
+                wanted = wanted if changed is None else changed
+        if wanted is given:
             return Offer(inputs.HookReturned(call=effect.call))
-        edit = bodies.ContextEdit(tuple(_parts(given, wanted)))
-        return Offer(inputs.HookReturned(call=effect.call, patched=True), bodies.encode(edit))
+        key = self._contents(perform.stream).key
+        parts, blobs = stored_parts(key, _parts(given, wanted))
+        fact = inputs.HookReturned(call=effect.call, patched=True)
+        return Offer(fact, bodies.encode(bodies.ContextEdit(parts)), blobs)
 
     async def _prepare(
         self, perform: Perform, effect: effects.CallHook, signal: AbortSignal
@@ -155,8 +174,12 @@ class Hooks:
         if wanted is None:
             return Offer(inputs.HookReturned(call=effect.call))
         _expect(isinstance(wanted, Override), effect, wanted, "None or a refold.Override")
+        content: tuple[Content, ...] | None = None
+        blobs: Blobs = ()
+        if wanted.content is not None:
+            content, blobs = stored_content(contents.key, content_from(wanted.content))
         patch = bodies.ResultPatch(
-            content=None if wanted.content is None else content_from(wanted.content),
+            content=content,
             details=None if wanted.details is None else Json.of(wanted.details, "details"),
             usage=wanted.usage,
             terminate=wanted.terminate,
@@ -167,7 +190,7 @@ class Hooks:
             terminate=wanted.terminate,
             patched=patch != bodies.ResultPatch(),
         )
-        return Offer(fact, bodies.encode(patch))
+        return Offer(fact, bodies.encode(patch), blobs)
 
     async def _next_turn(
         self, perform: Perform, effect: effects.CallHook, signal: AbortSignal
@@ -185,11 +208,12 @@ class Hooks:
             self._kits.change(perform.stream, tools={**kit.tools, **named})
         prompt, toolset, blobs = settings_blobs(contents.key, wanted.system_prompt, wanted.tools)
         parts: tuple[Any, ...] | None = None
-        put: tuple[Message, ...] = ()
+        body = bodies.encode(())
         if wanted.messages is not None:
             edited = tuple(_parts(context, wanted.messages))
-            put = tuple(part for part in edited if not isinstance(part, tuple))
-            shapes = iter(stored_messages(contents.key, put)[0])
+            put: tuple[Message, ...] = tuple(part for part in edited if not isinstance(part, tuple))
+            given_shapes, body, images = stored_messages(contents.key, put)
+            shapes, blobs = iter(given_shapes), (*blobs, *images)
             parts = tuple(p if isinstance(p, tuple) else next(shapes) for p in edited)
         fact = inputs.HookReturned(
             call=effect.call,
@@ -201,7 +225,7 @@ class Hooks:
                 context=parts,
             ),
         )
-        return Offer(fact, bodies.encode(put), blobs)
+        return Offer(fact, body, blobs)
 
     async def _should_stop(
         self, perform: Perform, effect: effects.CallHook, signal: AbortSignal
@@ -209,6 +233,15 @@ class Hooks:
         given = _after_turn(perform.state, self._contents(perform.stream), signal)
         wanted = await called(self._hook(perform, effect), self._pool, given)
         return Offer(inputs.HookReturned(call=effect.call, stop=bool(wanted)))
+
+    async def _messages(
+        self, perform: Perform, effect: effects.CallHook, signal: AbortSignal
+    ) -> Offer:
+        given = await called(self._hook(perform, effect), self._pool, signal)
+        messages = as_messages(given, (), self._clock()) if given else ()
+        key = self._contents(perform.stream).key
+        shapes, body, blobs = stored_messages(key, messages)
+        return Offer(inputs.HookReturned(call=effect.call, shapes=shapes), body, blobs)
 
     def _hook(self, perform: Perform, effect: effects.CallHook) -> Callable[..., Any]:
         return self._kits.of(perform.stream).hooks[effect.hook]
@@ -270,9 +303,10 @@ def _after_turn(state: SessionState, contents: StreamContents, signal: AbortSign
 def _parts(given: Sequence[Message], wanted: Sequence[Message]) -> list[Any]:
     """`wanted` as ranges of `given` (by identity, else by equality) and messages put in."""
     places = {id(message): place for place, message in enumerate(given)}
+    equals = {message: place for place, message in enumerate(given)}
     parts: list[Any] = []
     for message in wanted:
-        place = places.get(id(message))
+        place = places.get(id(message), equals.get(message))
         if place is None:
             parts.append(message)
         elif parts and isinstance(parts[-1], tuple) and parts[-1][1] == place:
@@ -289,4 +323,6 @@ _RULES: dict[str, Callable[..., Awaitable[Offer]]] = {
     "after_tool_call": Hooks._after,
     "prepare_next_turn": Hooks._next_turn,
     "should_stop_after_turn": Hooks._should_stop,
+    "get_steering_messages": Hooks._messages,
+    "get_follow_up_messages": Hooks._messages,
 }

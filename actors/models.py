@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -13,8 +15,11 @@ from refold.actors.actor import Address, LoopActor
 from refold.actors.arguments import fitted
 from refold.actors.contents import KnownReply, StreamContents
 from refold.actors.gatherer import Gatherer
+from refold.actors.kit import Kits
+from refold.actors.listeners import called
 from refold.actors.messages import Accepted, Message, Offered, Perform, Refused
-from refold.actors.providers.provider import Finish, Provider
+from refold.actors.providers.provider import Finish, Provider, StreamEvent
+from refold.actors.signal import AbortSignal
 from refold.actors.signals import Signals
 from refold.events.agent import bodies, effects, inputs
 from refold.events.agent.bodies import AssistantEnd, Failure
@@ -48,6 +53,36 @@ def told_apart(content: tuple[AssistantContent, ...]) -> tuple[AssistantContent,
     return tuple(apart)
 
 
+@asynccontextmanager
+async def _closing(events: AsyncIterator[StreamEvent]) -> AsyncIterator[AsyncIterator[StreamEvent]]:
+    """Close the stream at once when it is left, however that is, and its connection with it."""
+    try:
+        yield events
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+
+
+class _Stop:
+    """Why a call should end before its time: its run was aborted, or a message cannot wait."""
+
+    def __init__(self, run: AbortSignal) -> None:
+        self.signal = AbortSignal()
+        self._run = run
+        self._interrupted = False
+        self.over = run.on_abort(self.signal.set)
+
+    def interrupt(self) -> None:
+        self._interrupted = True
+        self.signal.set()
+
+    def said(self, finish: Finish) -> Finish:
+        """The end of the call, as what it really was."""
+        if self._interrupted and not self._run.aborted and finish.stop_reason == "aborted":
+            return replace(finish, stop_reason="interrupted", error_message=None, error_kind=None)
+        return finish
+
+
 class Models(LoopActor):
     """Calls models on an event loop: many calls at once, no thread for any of them.
 
@@ -66,6 +101,8 @@ class Models(LoopActor):
         resolve: Callable[[str], Provider],
         contents: Callable[[bytes], StreamContents],
         signals: Signals,
+        kits: Kits,
+        pool: ThreadPoolExecutor,
         clock: Callable[[], int],
         delta_interval: float,
     ) -> None:
@@ -74,10 +111,13 @@ class Models(LoopActor):
         self._resolve = resolve
         self._contents = contents
         self._signals = signals
+        self._kits = kits
+        self._pool = pool
         self._clock = clock
         self._interval = delta_interval
         self._calls: dict[tuple[bytes, int], asyncio.Task[None]] = {}
         self._credits: dict[int, Callable[[], None]] = {}
+        self._stops: dict[tuple[bytes, int], _Stop] = {}
         self._tokens = 0
 
     @property
@@ -97,6 +137,14 @@ class Models(LoopActor):
                 task = self.loop.create_task(self._call(message, effect))
                 self._calls[key] = task
                 task.add_done_callback(lambda _: self._calls.pop(key, None))
+            case Perform(effect=effects.Wait() as wait):
+                key = (message.stream, -wait.call)
+                self._calls[key] = task = self.loop.create_task(self._wait(message, wait))
+                task.add_done_callback(lambda _: self._calls.pop(key, None))
+            case Perform(effect=effects.Interrupt(call=call)):
+                stop = self._stops.get((message.stream, call))
+                if stop is not None:
+                    stop.interrupt()
             case Perform(effect=effects.SignalAbort(run=run)):
                 self._signals.abort(message.stream, run)
             case Perform(effect=Discard()):
@@ -111,7 +159,10 @@ class Models(LoopActor):
 
     async def _call(self, perform: Perform, effect: effects.CallModel) -> None:
         state = perform.state
-        signal = self._signals.of(perform.stream, state.active.number, effect.aborted)
+        key = (perform.stream, effect.call)
+        stop = self._stops[key] = _Stop(
+            self._signals.of(perform.stream, state.active.number, effect.aborted)
+        )
         gatherer = Gatherer(
             call=effect.call,
             interval=self._interval,
@@ -121,23 +172,42 @@ class Models(LoopActor):
             request = request_of(state, self._contents(perform.stream))
             provider = self._resolve(request.model)
             finish: Finish | None = None
-            async for event in provider.stream(request, signal):
-                # Read to the end: a generator that is left in the middle lingers on the loop.
-                if isinstance(event, Finish):
-                    finish = event
-                elif finish is None:
+            extra = await self._key(perform.stream, provider)
+            async with _closing(provider.stream(request, stop.signal, **extra)) as events:
+                async for event in events:
+                    if isinstance(event, Finish):
+                        finish = event
+                        break
                     await gatherer.take(event)
             if finish is None:
                 raise ModelError(
                     f"the provider of {request.model} ended without a word", "protocol"
                 )
-            gatherer.finish(self._finished(request, finish, gatherer, state))
+            gatherer.finish(self._finished(request, stop.said(finish), gatherer, state))
         except asyncio.CancelledError:
             gatherer.drop()
             raise
         except Exception as error:  # what a provider raises is the outcome of its call
             gatherer.drop()
             self._failed(perform, effect, error)
+        finally:
+            stop.over()
+            del self._stops[key]
+
+    async def _key(self, stream: bytes, provider: Provider) -> dict[str, str]:
+        """The API key that the session's hook gives for the provider; recorded nowhere."""
+        hook = self._kits.of(stream).hooks.get("get_api_key")
+        if hook is None:
+            return {}
+        key = await called(hook, self._pool, provider.name)
+        return {} if key is None else {"api_key": key}
+
+    async def _wait(self, perform: Perform, wait: effects.Wait) -> None:
+        """Wait before a model call is made again; an abort ends the wait."""
+        signal = self._signals.of(perform.stream, wait.run, wait.aborted)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(signal.wait_async(), wait.delay / 1000)
+        self._offer(perform, (Offer(inputs.RetryDue(call=wait.call)),), None)
 
     def _finished(
         self, request: Request, finish: Finish, gatherer: Gatherer, state: SessionState
@@ -170,6 +240,9 @@ class Models(LoopActor):
             kind=finish.error_kind,
             whole=whole,
             size=gatherer.size,
+            retry_after=(
+                None if finish.retry_after is None else max(0, round(finish.retry_after * 1000))
+            ),
             translation=finish.translation,
             wire_digest=finish.wire_digest,
         )

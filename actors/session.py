@@ -9,11 +9,13 @@ from typing import Any
 from refold.actors import door
 from refold.actors.door import Prompt
 from refold.actors.engine import Engine
+from refold.actors.fate import Fate, fate_of
 from refold.actors.kit import Listener
 from refold.actors.past import Past
 from refold.actors.point import Point
 from refold.actors.run import Run
 from refold.actors.tool import Tool
+from refold.actors.watch import Watch
 from refold.events.agent import inputs
 from refold.events.agent.context import Request
 from refold.events.agent.inputs import QueueName
@@ -66,7 +68,25 @@ class SessionCore:
         return {
             "steering": tuple(item.id for item in state.steering),
             "follow_up": tuple(item.id for item in state.follow_up),
+            "next_turn": tuple(item.id for item in state.next_turn),
         }
+
+    def queued_messages(self, item: int) -> tuple[Message, ...]:
+        """The messages of a queued item, whatever became of it.
+
+        Raises:
+            InvalidPointError: there is no such item.
+        """
+        return self.past.queued_messages(item)
+
+    def fate(self, item: int) -> Fate:
+        """What became of a queued message: whether it still waits, in which turn it was delivered,
+        or that it was cancelled or cleared.
+
+        Raises:
+            InvalidArgumentError: no message was ever queued with this id.
+        """
+        return fate_of(self.past, item)
 
     def at(self, point: Point = "end") -> AgentState:
         """The agent at a point of its past: a version, `-3`, `turn:7`, a time (see
@@ -115,9 +135,20 @@ class SessionCore:
         messages = self._messages(prompt, images)
         return door.carrying(inputs.Prompted, self._engine.log.key, messages)
 
-    def _queue(self, queue: QueueName, prompt: Prompt, images: Sequence[Image]) -> Future[int]:
+    def _queue(
+        self, queue: QueueName, prompt: Prompt, images: Sequence[Image], now: bool = False
+    ) -> Future[int]:
         messages = self._messages(prompt, images)
-        return self._enter(door.queued(self._engine.log.key, queue, messages))
+        return self._enter(door.queued(self._engine.log.key, queue, messages, now))
+
+    def _clear(self, queues: tuple[QueueName, ...]) -> Future[int]:
+        wanted = queues or ("steering", "follow_up", "next_turn")
+        return self._offer(inputs.Cleared(queues=wanted))
+
+    def _cleared(self, version: int) -> tuple[int, ...]:
+        fact, _ = self._engine.contents(self.stream).fact(version)
+        assert isinstance(fact, inputs.Cleared)
+        return fact.items
 
     def _replace(self, messages: Sequence[Message]) -> Future[int]:
         canonical = self._messages(messages, ()) if messages else ()
@@ -163,16 +194,28 @@ class Session(SessionCore):
         """
         return self._run(Offer(inputs.Continued()))
 
-    def steer(self, prompt: Prompt, images: Sequence[Image] = ()) -> int:
+    def steer(self, prompt: Prompt, images: Sequence[Image] = (), *, now: bool = False) -> int:
         """Say something that the model hears before its next call. Returns the item's id.
 
         A session that rests starts a run with it, unless its `idle_queue` is "hold".
+
+        Args:
+            now: do not wait for the end of the turn: an answer that is being streamed stops where
+                it is, what there is of it is kept (its stop reason is "interrupted"), and the
+                model hears this next.
+
+        Raises:
+            QueueFullError: too many messages wait already.
         """
-        return self._queue("steering", prompt, images).result()
+        return self._queue("steering", prompt, images, now).result()
 
     def follow_up(self, prompt: Prompt, images: Sequence[Image] = ()) -> int:
         """Say something that is answered when the agent would stop. Returns the item's id."""
         return self._queue("follow_up", prompt, images).result()
+
+    def next_turn(self, prompt: Prompt, images: Sequence[Image] = ()) -> int:
+        """Say something along with the next prompt, before it. Returns the item's id."""
+        return self._queue("next_turn", prompt, images).result()
 
     def cancel(self, item: int) -> None:
         """Take a queued message back.
@@ -182,9 +225,9 @@ class Session(SessionCore):
         """
         self._offer(inputs.Cancelled(item=item)).result()
 
-    def clear(self, *queues: QueueName) -> None:
-        """Empty queues; all of them if none is named."""
-        self._offer(inputs.Cleared(queues=queues or ("steering", "follow_up"))).result()
+    def clear(self, *queues: QueueName) -> tuple[int, ...]:
+        """Empty queues; all of them if none is named. Returns the ids of what was in them."""
+        return self._cleared(self._clear(queues).result())
 
     def abort(self) -> None:
         """End the active run: the model's stream, hooks and tools see the signal. What is queued
@@ -217,6 +260,12 @@ class Session(SessionCore):
     def reset(self) -> None:
         """Empty conversation and queues; settings stay."""
         self._offer(inputs.ResetRequested()).result()
+
+    def watch(self, after: Point = 0) -> Watch:
+        """Lifecycle events from a point of the past on, and then live; it never slows the session."""
+        contents = self._engine.contents(self.stream)
+        version = self.past.resolve(after)
+        return Watch(self._engine.hub, self.stream, self.past, contents, version)
 
     def wait(self) -> None:
         """Wait until the session has settled."""

@@ -30,7 +30,7 @@ from refold.events.agent.contents import error_result
 from refold.events.agent.messages import ToolResult
 from refold.events.agent.wording import OUTCOME_TEXTS
 from refold.events.behaviour import Discard
-from refold.events.fact import Offer
+from refold.events.fact import Fact, Offer
 
 Key = tuple[bytes, str]
 """A stream and the key of an effect in it."""
@@ -126,6 +126,7 @@ class Tools(LoopActor):
             contents=self._contents(perform.stream),
             clock=self._clock,
             deliver=lambda fact, result: self._deliver(key, fact, result),
+            note=lambda fact, result: self._offer(key[0], fact, result, done=()),
             report=lambda result: self._report(perform.stream, effect, result),
             event_loop=self.loop,
         )
@@ -140,9 +141,12 @@ class Tools(LoopActor):
 
     def _deliver(self, key: Key, fact: Outcome, result: ToolResult) -> None:
         self._runs.pop(key, None)
-        stored = stored_result(self._contents(key[0]).key, result, self._output_limit)
+        self._offer(key[0], fact, result, done=(key[1],))
+
+    def _offer(self, stream: bytes, fact: Fact, result: ToolResult, done: tuple[str, ...]) -> None:
+        stored = stored_result(self._contents(stream).key, result, self._output_limit)
         offer = Offer(fact, *stored)
-        self._loop.tell(Offered(stream=key[0], offers=(offer,), sender="tools", done=(key[1],)))
+        self._loop.tell(Offered(stream=stream, offers=(offer,), sender="tools", done=done))
 
     def _task(self, key: Key, coroutine: Any) -> None:
         task = self.loop.create_task(coroutine)

@@ -15,7 +15,7 @@ from refold.actors.point import Point
 from refold.actors.providers.provider import Provider
 from refold.actors.run import AsyncRun
 from refold.actors.runtime import Durability, RuntimeCore, open_log
-from refold.actors.session import SessionCore
+from refold.actors.session_core import SessionCore
 from refold.actors.tool import Tool
 from refold.actors.watch import AsyncWatch
 from refold.events.agent import inputs

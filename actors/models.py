@@ -6,51 +6,27 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from itertools import count
 from typing import Any
 
 from msgspec.structs import replace
 
 from refold.actors.actor import Address, LoopActor
-from refold.actors.arguments import fitted
-from refold.actors.contents import KnownReply, StreamContents
+from refold.actors.contents import StreamContents
 from refold.actors.gatherer import Gatherer
 from refold.actors.kit import Kits
 from refold.actors.listeners import called
 from refold.actors.messages import Accepted, Message, Offered, Perform, Refused
 from refold.actors.providers.provider import Finish, Provider, StreamEvent
+from refold.actors.reply import replied
 from refold.actors.signal import AbortSignal
 from refold.actors.signals import Signals
 from refold.events.agent import bodies, effects, inputs
-from refold.events.agent.bodies import AssistantEnd, Failure
-from refold.events.agent.context import Request, request_of
-from refold.events.agent.heads import CallHead
-from refold.events.agent.messages import AssistantContent, AssistantMessage, ToolCall
-from refold.events.agent.state import SessionState
+from refold.events.agent.bodies import Failure
+from refold.events.agent.context import request_of
 from refold.events.behaviour import Discard
-from refold.events.canonical import Json, canonical_text
-from refold.events.errors import ModelError, ToolArgumentsError
+from refold.events.canonical import canonical_text
+from refold.events.errors import ModelError
 from refold.events.fact import Offer
-
-
-def told_apart(content: tuple[AssistantContent, ...]) -> tuple[AssistantContent, ...]:
-    """The same content with an id of its own for each call: results are paired by them, and some
-    servers use one twice, or none.
-    """
-    ids = [block.id for block in content if isinstance(block, ToolCall)]
-    if all(ids) and len(set(ids)) == len(ids):
-        return content
-    taken, apart = set(ids), []
-    seen: set[str] = set()
-    for block in content:
-        if isinstance(block, ToolCall) and (not block.id or block.id in seen):
-            number = next(n for n in count(2) if f"{block.id or 'call'}_{n}" not in taken)
-            block = replace(block, id=f"{block.id or 'call'}_{number}")
-            taken.add(block.id)
-        if isinstance(block, ToolCall):
-            seen.add(block.id)
-        apart.append(block)
-    return tuple(apart)
 
 
 @asynccontextmanager
@@ -183,7 +159,9 @@ class Models(LoopActor):
                 raise ModelError(
                     f"the provider of {request.model} ended without a word", "protocol"
                 )
-            gatherer.finish(self._finished(request, stop.said(finish), gatherer, state))
+            gatherer.finish(
+                replied(request, stop.said(finish), gatherer, state.active.tools, self._clock())
+            )
         except asyncio.CancelledError:
             gatherer.drop()
             raise
@@ -208,74 +186,6 @@ class Models(LoopActor):
         with suppress(TimeoutError):
             await asyncio.wait_for(signal.wait_async(), wait.delay / 1000)
         self._offer(perform, (Offer(inputs.RetryDue(call=wait.call)),), None)
-
-    def _finished(
-        self, request: Request, finish: Finish, gatherer: Gatherer, state: SessionState
-    ) -> Offer:
-        streamed = bodies.assembled(gatherer.pieces)
-        content = told_apart(streamed if finish.content is None else finish.content)
-        whole = content != streamed
-        provider, _, model = request.model.partition("/")
-        message = AssistantMessage(
-            content=content,
-            provider=provider,
-            model=model,
-            stop_reason=finish.stop_reason,
-            usage=finish.usage,
-            error_message=(
-                None if finish.error_message is None else canonical_text(finish.error_message)
-            ),
-            error_kind=finish.error_kind,
-            response_id=finish.response_id,
-            timestamp=self._clock(),
-        )
-        problems, arguments = self._checked(request, state, message.tool_calls)
-        fact = inputs.ModelFinished(
-            call=gatherer.call,
-            stop_reason=finish.stop_reason,
-            calls=tuple(
-                CallHead(call.id, call.name, call.id in problems) for call in message.tool_calls
-            ),
-            usage=finish.usage,
-            kind=finish.error_kind,
-            whole=whole,
-            size=gatherer.size,
-            retry_after=(
-                None if finish.retry_after is None else max(0, round(finish.retry_after * 1000))
-            ),
-            translation=finish.translation,
-            wire_digest=finish.wire_digest,
-        )
-        end = AssistantEnd(
-            provider=provider,
-            model=model,
-            timestamp=message.timestamp,
-            content=content if whole else None,
-            error_message=message.error_message,
-            response_id=finish.response_id,
-            problems=tuple(problems.items()),
-        )
-        return Offer(fact, bodies.encode(end), known=KnownReply(message, arguments))
-
-    def _checked(
-        self, request: Request, state: SessionState, calls: tuple[ToolCall, ...]
-    ) -> tuple[dict[str, str], tuple[Json | None, ...]]:
-        """Problems of arguments by call id, and the arguments that fit, by the call's place.
-        Tools that prepare their arguments have them checked later.
-        """
-        schemas = {spec.name: spec.parameters for spec in request.tools}
-        problems: dict[str, str] = {}
-        arguments: list[Json | None] = []
-        for call in calls:
-            arguments.append(None)
-            tool = state.active.tools.find(call.name)
-            if tool is None or tool.prepares:
-                continue
-            try:
-                arguments[-1] = fitted(call.name, schemas[call.name], call.arguments)
-            except ToolArgumentsError as error:
-                problems[call.id] = str(error)
-        return problems, tuple(arguments)
 
     def _failed(self, perform: Perform, effect: effects.CallModel, error: Exception) -> None:
         provider, _, model = perform.state.active.model.partition("/")

@@ -14,7 +14,8 @@ import msgspec
 from refold.actors.engine import DEFAULTS, Engine, Options
 from refold.actors.past import Past
 from refold.actors.providers.provider import Provider
-from refold.actors.session import Session, SessionCore
+from refold.actors.session import Session
+from refold.actors.session_core import SessionCore
 from refold.actors.tool import Tool
 from refold.events.agent import inputs
 from refold.events.agent.messages import ThinkingLevel

@@ -10,7 +10,8 @@ from typing import Any
 from refold.actors.actor import Address, LoopActor
 from refold.actors.blobs import stored_result
 from refold.actors.contents import StreamContents
-from refold.actors.hooks import Hooks
+from refold.actors.hook_call import HookCall
+from refold.actors.hooks import knows, outcome
 from refold.actors.kit import Kits
 from refold.actors.listeners import notify
 from refold.actors.messages import (
@@ -76,7 +77,6 @@ class Tools(LoopActor):
         self._parked: dict[Key, Perform] = {}
         self._shown: dict[int, asyncio.Event] = {}
         self._tokens = 0
-        self._hooks = Hooks(pool=pool, kits=kits, contents=contents, clock=clock)
 
     @property
     def under_way(self) -> frozenset[Key]:
@@ -160,14 +160,26 @@ class Tools(LoopActor):
 
     def _call_hook(self, perform: Perform, effect: effects.CallHook) -> None:
         key = (perform.stream, effect.key)
-        if self._hooks.knows(self._kits.of(perform.stream), effect, perform.state):
+        if knows(self._kits.of(perform.stream), effect, perform.state):
             self._task(key, self._hook(perform, effect))
         else:
             self._parked[key] = perform
 
     async def _hook(self, perform: Perform, effect: effects.CallHook) -> None:
-        signal = self._signals.of(perform.stream, perform.state.active.number, effect.aborted)
-        offer = await self._hooks.outcome(perform, effect, signal)
+        offer = await outcome(
+            HookCall(
+                stream=perform.stream,
+                effect=effect,
+                state=perform.state,
+                signal=self._signals.of(
+                    perform.stream, perform.state.active.number, effect.aborted
+                ),
+                contents=self._contents(perform.stream),
+                kits=self._kits,
+                pool=self._pool,
+                clock=self._clock,
+            )
+        )
         self._loop.tell(
             Offered(stream=perform.stream, offers=(offer,), sender="tools", done=(effect.key,))
         )

@@ -23,6 +23,7 @@ from refold.events.agent.evolve_calls import (
     take_up,
     tools_called,
 )
+from refold.events.agent.evolve_queues import cancelled, cleared, drained, queued
 from refold.events.agent.evolve_turn import (
     begin_run,
     fail,
@@ -36,7 +37,7 @@ from refold.events.agent.evolve_turn import (
 )
 from refold.events.agent.heads import heads_of
 from refold.events.agent.inputs import QueueName
-from refold.events.agent.state import Item, Phase, SessionState, Stream
+from refold.events.agent.state import Phase, SessionState, Stream
 from refold.events.fact import Fact, UnknownEvent
 from refold.events.vector import Vector
 
@@ -95,53 +96,6 @@ def _continued(state: SessionState, _: Fact) -> SessionState:
     if state.messages[-1].role != "assistant":
         return begin_run(state)
     return begin_run(state, take="steering" if state.steering else "follow_up")
-
-
-def _queued(state: SessionState, fact: inputs.Queued) -> SessionState:
-    item = Item(state.version, heads_of(fact.shapes, state.version))
-    waiting = state.queue(fact.queue)
-    state = _with_queue(state, fact.queue, (item, *waiting) if fact.now else (*waiting, item))
-    starts = state.settings.idle_queue == "run" and fact.queue != "next_turn"
-    if state.phase is Phase.IDLE and starts:
-        return begin_run(state, take=fact.queue)
-    return state
-
-
-def _cancelled(state: SessionState, fact: inputs.Cancelled) -> SessionState:
-    return replace(
-        state,
-        steering=tuple(item for item in state.steering if item.id != fact.item),
-        follow_up=tuple(item for item in state.follow_up if item.id != fact.item),
-        next_turn=tuple(item for item in state.next_turn if item.id != fact.item),
-    )
-
-
-def _cleared(state: SessionState, fact: inputs.Cleared) -> SessionState:
-    for queue in fact.queues:
-        state = _with_queue(state, queue, ())
-    return state
-
-
-def _drained(state: SessionState, fact: facts.Drained) -> SessionState:
-    run = state.active
-    taken = [item for item in state.queue(fact.queue) if item.id in fact.items]
-    left = tuple(item for item in state.queue(fact.queue) if item.id not in fact.items)
-    heads = tuple(head for item in taken for head in item.heads)
-    polled = run.polled or fact.queue == "steering"
-    place = 0 if fact.queue == "next_turn" else len(run.inject)
-    drained = list(run.drained)
-    for item in taken:
-        drained.append((fact.queue, item, place))
-        place += len(item.heads)
-    # What waited for the next turn goes before the prompt that it is said with.
-    inject = heads + run.inject if fact.queue == "next_turn" else run.inject + heads
-    run = replace(run, inject=inject, drained=tuple(drained), take=None, polled=polled)
-    phase = Phase.TURN if state.phase is Phase.POLL else state.phase
-    return replace(_with_queue(state, fact.queue, left), run=run, phase=phase)
-
-
-def _with_queue(state: SessionState, name: QueueName, items: tuple[Item, ...]) -> SessionState:
-    return replace(state, **{name: items})
 
 
 def _abort_requested(state: SessionState, _: Fact) -> SessionState:
@@ -280,9 +234,9 @@ EVOLVE: dict[type[Fact], Rule] = {
     inputs.ResetRequested: _reset,
     inputs.Prompted: _prompted,
     inputs.Continued: _continued,
-    inputs.Queued: _queued,
-    inputs.Cancelled: _cancelled,
-    inputs.Cleared: _cleared,
+    inputs.Queued: queued,
+    inputs.Cancelled: cancelled,
+    inputs.Cleared: cleared,
     inputs.AbortRequested: _abort_requested,
     inputs.ModelDelta: _model_delta,
     inputs.ModelFinished: model_finished,
@@ -306,7 +260,7 @@ EVOLVE: dict[type[Fact], Rule] = {
     facts.TurnEnd: turn_end,
     facts.AgentEnd: _agent_end,
     facts.Settled: _settled,
-    facts.Drained: _drained,
+    facts.Drained: drained,
     facts.ContextBuilt: _context_built,
     facts.ModelCalled: _model_called,
     facts.RetryScheduled: _retry_scheduled,

@@ -9,6 +9,7 @@ from typing import Any
 
 import refold
 from refold import AsyncRun, AsyncSession, Message, Options
+from refold.events.agent.inputs import QueueName
 from tests.conformance import shown
 from tests.conformance.heard import Heard
 from tests.conformance.hooks import Hooks

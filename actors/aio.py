@@ -11,11 +11,13 @@ from typing import Any
 
 from refold.actors.door import Prompt
 from refold.actors.engine import DEFAULTS, Engine, Options
+from refold.actors.point import Point
 from refold.actors.providers.provider import Provider
 from refold.actors.run import AsyncRun
 from refold.actors.runtime import Durability, RuntimeCore, open_log
-from refold.actors.session import SessionCore
+from refold.actors.session_core import SessionCore
 from refold.actors.tool import Tool
+from refold.actors.watch import AsyncWatch
 from refold.events.agent import inputs
 from refold.events.agent.inputs import QueueName
 from refold.events.agent.messages import Image, Message, ThinkingLevel
@@ -37,22 +39,27 @@ class AsyncSession(SessionCore):
         """As `Session.continue_`."""
         return await self._run(Offer(inputs.Continued()))
 
-    async def steer(self, prompt: Prompt, images: Sequence[Image] = ()) -> int:
+    async def steer(
+        self, prompt: Prompt, images: Sequence[Image] = (), *, now: bool = False
+    ) -> int:
         """As `Session.steer`."""
-        return await asyncio.wrap_future(self._queue("steering", prompt, images))
+        return await asyncio.wrap_future(self._queue("steering", prompt, images, now))
 
     async def follow_up(self, prompt: Prompt, images: Sequence[Image] = ()) -> int:
         """As `Session.follow_up`."""
         return await asyncio.wrap_future(self._queue("follow_up", prompt, images))
 
+    async def next_turn(self, prompt: Prompt, images: Sequence[Image] = ()) -> int:
+        """As `Session.next_turn`."""
+        return await asyncio.wrap_future(self._queue("next_turn", prompt, images))
+
     async def cancel(self, item: int) -> None:
         """As `Session.cancel`."""
         await asyncio.wrap_future(self._offer(inputs.Cancelled(item=item)))
 
-    async def clear(self, *queues: QueueName) -> None:
+    async def clear(self, *queues: QueueName) -> tuple[int, ...]:
         """As `Session.clear`."""
-        wanted = queues or ("steering", "follow_up")
-        await asyncio.wrap_future(self._offer(inputs.Cleared(queues=wanted)))
+        return self._cleared(await asyncio.wrap_future(self._clear(queues)))
 
     async def abort(self) -> None:
         """As `Session.abort`."""
@@ -83,6 +90,12 @@ class AsyncSession(SessionCore):
     async def reset(self) -> None:
         """As `Session.reset`."""
         await asyncio.wrap_future(self._offer(inputs.ResetRequested()))
+
+    def watch(self, after: Point = 0) -> AsyncWatch:
+        """As `Session.watch`."""
+        contents = self._engine.contents(self.stream)
+        version = self.past.resolve(after)
+        return AsyncWatch(self._engine.hub, self.stream, self.past, contents, version)
 
     async def wait(self) -> None:
         """As `Session.wait`."""
@@ -136,6 +149,9 @@ class AsyncRuntime(RuntimeCore):
         follow_up_mode: QueueMode | None = None,
         tool_execution: ToolExecution | None = None,
         idle_queue: IdleQueue | None = None,
+        max_retries: int | None = None,
+        retry_delay: int | None = None,
+        queue_limit: int | None = None,
     ) -> AsyncSession:
         """As `Runtime.session`."""
         options = {
@@ -148,6 +164,9 @@ class AsyncRuntime(RuntimeCore):
             "follow_up_mode": follow_up_mode,
             "tool_execution": tool_execution,
             "idle_queue": idle_queue,
+            "max_retries": max_retries,
+            "retry_delay": retry_delay,
+            "queue_limit": queue_limit,
         }
         session, waits = self._open(AsyncSession, name, options)
         for wait in waits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -52,6 +53,21 @@ def stored_messages(
     stored = tuple(_without_images(key, message, blobs) for message in messages)
     shapes = tuple(_shape(message) for message in stored)
     return shapes, bodies.encode(stored), tuple(blobs)
+
+
+def stored_parts(key: bytes, parts: Sequence[Any]) -> tuple[tuple[Any, ...], Blobs]:
+    """The parts of a context edit, with the images of messages that are put in as blobs."""
+    blobs: list[tuple[bytes, bytes]] = []
+    stored = tuple(
+        part if isinstance(part, tuple) else _without_images(key, part, blobs) for part in parts
+    )
+    return stored, tuple(blobs)
+
+
+def stored_content(key: bytes, content: Sequence[Content]) -> tuple[tuple[Content, ...], Blobs]:
+    """Content with its images as blobs."""
+    blobs: list[tuple[bytes, bytes]] = []
+    return _stored_content(key, tuple(content), blobs), tuple(blobs)
 
 
 def _without_images(key: bytes, message: Message, blobs: list[tuple[bytes, bytes]]) -> Message:

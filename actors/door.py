@@ -95,10 +95,12 @@ def carrying(
     return Offer(fact(shapes=shapes), body, blobs)
 
 
-def queued(key: bytes, queue: inputs.QueueName, messages: Sequence[Message]) -> Offer:
-    """Messages for a queue."""
+def queued(
+    key: bytes, queue: inputs.QueueName, messages: Sequence[Message], now: bool = False
+) -> Offer:
+    """Messages for a queue; with `now` they go before all that waits."""
     shapes, body, blobs = stored_messages(key, messages)
-    return Offer(inputs.Queued(queue=queue, shapes=shapes), body, blobs)
+    return Offer(inputs.Queued(queue=queue, shapes=shapes, now=now), body, blobs)
 
 
 def settings(
@@ -113,6 +115,9 @@ def settings(
     tool_execution: ToolExecution | None = None,
     idle_queue: IdleQueue | None = None,
     hooks: Mapping[str, Any] | None = None,
+    max_retries: int | None = None,
+    retry_delay: int | None = None,
+    queue_limit: int | None = None,
 ) -> Offer:
     """New settings; None leaves one as it is.
 
@@ -132,6 +137,9 @@ def settings(
         tool_execution=_one_of(ToolExecution, tool_execution, "tool_execution"),
         idle_queue=_one_of(IdleQueue, idle_queue, "idle_queue"),
         hooks=UNSET if hooks is None else _hook_names(hooks),
+        max_retries=_at_least(0, max_retries, "max_retries"),
+        retry_delay=_at_least(0, retry_delay, "retry_delay"),
+        queue_limit=_at_least(1, queue_limit, "queue_limit"),
     )
     return Offer(fact, None, blobs)
 
@@ -157,7 +165,21 @@ def _one_of(kind: Any, value: Any, name: str) -> Any:
     return value
 
 
+def _at_least(least: int, value: int | None, name: str) -> Any:
+    if value is None:
+        return UNSET
+    number: Any = value
+    if not isinstance(number, int) or number < least:
+        raise InvalidArgumentError(f"{name} cannot be {value!r}: it is a number from {least}")
+    return value
+
+
+EDGE_HOOKS = ("get_api_key",)
+"""Hooks that no run waits for, and whose outcomes are recorded nowhere."""
+
+
 def _hook_names(hooks: Mapping[str, Any]) -> tuple[HookName, ...]:
     for name in hooks:
-        _one_of(HookName, name, "a hook")
+        if name not in EDGE_HOOKS:
+            _one_of(HookName, name, "a hook")
     return tuple(name for name in get_args(HookName) if name in hooks)

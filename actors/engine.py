@@ -62,7 +62,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     delta_interval: float = 0.05
-    grace: float = 5.0
+    grace: float = 1.0
     listener_limit: float = 30.0
     output_limit: int = 64 * 1024
     threads: int = 32
@@ -157,7 +157,7 @@ class Engine:
             self._background.stop()
 
     def _performers(self, effect: Effect) -> tuple[Address, ...]:
-        if isinstance(effect, effects.CallModel):
+        if isinstance(effect, effects.CallModel | effects.Wait | effects.Interrupt):
             return (self._addresses["Models"],)
         if isinstance(effect, effects.RunTool | effects.CallHook):
             return (self._addresses["Tools"],)
@@ -207,6 +207,8 @@ class Engine:
                 resolve=self.catalog.resolve,
                 contents=self.contents,
                 signals=self._signals,
+                kits=self.kits,
+                pool=self._pool,
                 clock=options.clock,
                 delta_interval=options.delta_interval,
             ),

@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from refold.actors.messages import Offered, Sender
 from refold.events.behaviour import Behaviour, Effect
@@ -153,7 +154,8 @@ class _Draft:
                 self.cause = offered.sender
             first = first or self.hosted.version + len(self.facts) + 1
             self.add(decided[0], offer.body)
-            self.inputs.append((self.hosted.version + len(self.facts), offer))
+            accepted = offer if decided[0] is offer.fact else replace(offer, fact=decided[0])
+            self.inputs.append((self.hosted.version + len(self.facts), accepted))
             self.blobs.extend(offer.blobs)
             for fact in decided[1:]:
                 self.add(fact)

@@ -12,7 +12,7 @@ from typing import Any
 
 from refold.actors.actor import Address, ThreadActor
 from refold.actors.hosted import Answer, Drafted, Hosted, draft
-from refold.actors.hub import Hub
+from refold.actors.hub import Hub, Published
 from refold.actors.messages import (
     Accepted,
     CaughtUp,
@@ -220,14 +220,18 @@ class Loop(ThreadActor):
         if hosted is None:
             return
         hosted.catching_up = False
-        behaviour = hosted.behaviour
+        behaviour, states = hosted.behaviour, [hosted.state]
         for fact in message.facts:
-            hosted.state = behaviour.evolve(hosted.state, fact)
-            self._start(
-                hosted,
-                tuple((e, hosted.state) for e in behaviour.effects(hosted.state, fact)),
-            )
-        hosted.version = message.version
+            state = behaviour.evolve(states[-1], fact)
+            states.append(state)
+            self._start(hosted, tuple((e, state) for e in behaviour.effects(state, fact)))
+        published = Published(
+            hosted.stream, hosted.version + 1, message.time, message.facts, tuple(states)
+        )
+        hosted.state, hosted.version = states[-1], message.version
+        self._hub.know(hosted.stream, hosted.state)
+        if message.facts:
+            self._hub.publish(hosted.stream, published)
         self._drive(hosted)
 
     def _retry(self, message: Retry) -> None:

@@ -115,9 +115,10 @@ class CatchUp(Message, frozen=True, kw_only=True):
 
 
 class CaughtUp(Message, frozen=True, kw_only=True):
-    """What was read (from Reader)."""
+    """What was read (from Reader). `time` is that of the last of it."""
 
     version: int
+    time: int
     facts: tuple[Fact, ...]
 
 

@@ -3,49 +3,60 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from itertools import count
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from refold.actors.actor import Address, LoopActor
-from refold.actors.arguments import fitted
-from refold.actors.contents import KnownReply, StreamContents
+from refold.actors.contents import StreamContents
 from refold.actors.gatherer import Gatherer
+from refold.actors.kit import Kits
+from refold.actors.listeners import called
 from refold.actors.messages import Accepted, Message, Offered, Perform, Refused
-from refold.actors.providers.provider import Finish, Provider
+from refold.actors.providers.provider import Finish, Provider, StreamEvent
+from refold.actors.reply import replied
+from refold.actors.signal import AbortSignal
 from refold.actors.signals import Signals
 from refold.events.agent import bodies, effects, inputs
-from refold.events.agent.bodies import AssistantEnd, Failure
-from refold.events.agent.context import Request, request_of
-from refold.events.agent.heads import CallHead
-from refold.events.agent.messages import AssistantContent, AssistantMessage, ToolCall
-from refold.events.agent.state import SessionState
+from refold.events.agent.bodies import Failure
+from refold.events.agent.context import request_of
 from refold.events.behaviour import Discard
-from refold.events.canonical import Json, canonical_text
-from refold.events.errors import ModelError, ToolArgumentsError
+from refold.events.canonical import canonical_text
+from refold.events.errors import ModelError
 from refold.events.fact import Offer
 
 
-def told_apart(content: tuple[AssistantContent, ...]) -> tuple[AssistantContent, ...]:
-    """The same content with an id of its own for each call: results are paired by them, and some
-    servers use one twice, or none.
-    """
-    ids = [block.id for block in content if isinstance(block, ToolCall)]
-    if all(ids) and len(set(ids)) == len(ids):
-        return content
-    taken, apart = set(ids), []
-    seen: set[str] = set()
-    for block in content:
-        if isinstance(block, ToolCall) and (not block.id or block.id in seen):
-            number = next(n for n in count(2) if f"{block.id or 'call'}_{n}" not in taken)
-            block = replace(block, id=f"{block.id or 'call'}_{number}")
-            taken.add(block.id)
-        if isinstance(block, ToolCall):
-            seen.add(block.id)
-        apart.append(block)
-    return tuple(apart)
+@asynccontextmanager
+async def _closing(events: AsyncIterator[StreamEvent]) -> AsyncIterator[AsyncIterator[StreamEvent]]:
+    """Close the stream at once when it is left, however that is, and its connection with it."""
+    try:
+        yield events
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+
+
+class _Stop:
+    """Why a call should end before its time: its run was aborted, or a message cannot wait."""
+
+    def __init__(self, run: AbortSignal) -> None:
+        self.signal = AbortSignal()
+        self._run = run
+        self._interrupted = False
+        self.over = run.on_abort(self.signal.set)
+
+    def interrupt(self) -> None:
+        self._interrupted = True
+        self.signal.set()
+
+    def said(self, finish: Finish) -> Finish:
+        """The end of the call, as what it really was."""
+        if self._interrupted and not self._run.aborted and finish.stop_reason == "aborted":
+            return replace(finish, stop_reason="interrupted", error_message=None, error_kind=None)
+        return finish
 
 
 class Models(LoopActor):
@@ -66,6 +77,8 @@ class Models(LoopActor):
         resolve: Callable[[str], Provider],
         contents: Callable[[bytes], StreamContents],
         signals: Signals,
+        kits: Kits,
+        pool: ThreadPoolExecutor,
         clock: Callable[[], int],
         delta_interval: float,
     ) -> None:
@@ -74,10 +87,13 @@ class Models(LoopActor):
         self._resolve = resolve
         self._contents = contents
         self._signals = signals
+        self._kits = kits
+        self._pool = pool
         self._clock = clock
         self._interval = delta_interval
         self._calls: dict[tuple[bytes, int], asyncio.Task[None]] = {}
         self._credits: dict[int, Callable[[], None]] = {}
+        self._stops: dict[tuple[bytes, int], _Stop] = {}
         self._tokens = 0
 
     @property
@@ -97,6 +113,14 @@ class Models(LoopActor):
                 task = self.loop.create_task(self._call(message, effect))
                 self._calls[key] = task
                 task.add_done_callback(lambda _: self._calls.pop(key, None))
+            case Perform(effect=effects.Wait() as wait):
+                key = (message.stream, -wait.call)
+                self._calls[key] = task = self.loop.create_task(self._wait(message, wait))
+                task.add_done_callback(lambda _: self._calls.pop(key, None))
+            case Perform(effect=effects.Interrupt(call=call)):
+                stop = self._stops.get((message.stream, call))
+                if stop is not None:
+                    stop.interrupt()
             case Perform(effect=effects.SignalAbort(run=run)):
                 self._signals.abort(message.stream, run)
             case Perform(effect=Discard()):
@@ -111,7 +135,10 @@ class Models(LoopActor):
 
     async def _call(self, perform: Perform, effect: effects.CallModel) -> None:
         state = perform.state
-        signal = self._signals.of(perform.stream, state.active.number, effect.aborted)
+        key = (perform.stream, effect.call)
+        stop = self._stops[key] = _Stop(
+            self._signals.of(perform.stream, state.active.number, effect.aborted)
+        )
         gatherer = Gatherer(
             call=effect.call,
             interval=self._interval,
@@ -121,88 +148,44 @@ class Models(LoopActor):
             request = request_of(state, self._contents(perform.stream))
             provider = self._resolve(request.model)
             finish: Finish | None = None
-            async for event in provider.stream(request, signal):
-                # Read to the end: a generator that is left in the middle lingers on the loop.
-                if isinstance(event, Finish):
-                    finish = event
-                elif finish is None:
+            extra = await self._key(perform.stream, provider)
+            async with _closing(provider.stream(request, stop.signal, **extra)) as events:
+                async for event in events:
+                    if isinstance(event, Finish):
+                        finish = event
+                        break
                     await gatherer.take(event)
             if finish is None:
                 raise ModelError(
                     f"the provider of {request.model} ended without a word", "protocol"
                 )
-            gatherer.finish(self._finished(request, finish, gatherer, state))
+            gatherer.finish(
+                replied(request, stop.said(finish), gatherer, state.active.tools, self._clock())
+            )
         except asyncio.CancelledError:
             gatherer.drop()
             raise
         except Exception as error:  # what a provider raises is the outcome of its call
             gatherer.drop()
             self._failed(perform, effect, error)
+        finally:
+            stop.over()
+            del self._stops[key]
 
-    def _finished(
-        self, request: Request, finish: Finish, gatherer: Gatherer, state: SessionState
-    ) -> Offer:
-        streamed = bodies.assembled(gatherer.pieces)
-        content = told_apart(streamed if finish.content is None else finish.content)
-        whole = content != streamed
-        provider, _, model = request.model.partition("/")
-        message = AssistantMessage(
-            content=content,
-            provider=provider,
-            model=model,
-            stop_reason=finish.stop_reason,
-            usage=finish.usage,
-            error_message=(
-                None if finish.error_message is None else canonical_text(finish.error_message)
-            ),
-            error_kind=finish.error_kind,
-            response_id=finish.response_id,
-            timestamp=self._clock(),
-        )
-        problems, arguments = self._checked(request, state, message.tool_calls)
-        fact = inputs.ModelFinished(
-            call=gatherer.call,
-            stop_reason=finish.stop_reason,
-            calls=tuple(
-                CallHead(call.id, call.name, call.id in problems) for call in message.tool_calls
-            ),
-            usage=finish.usage,
-            kind=finish.error_kind,
-            whole=whole,
-            size=gatherer.size,
-            translation=finish.translation,
-            wire_digest=finish.wire_digest,
-        )
-        end = AssistantEnd(
-            provider=provider,
-            model=model,
-            timestamp=message.timestamp,
-            content=content if whole else None,
-            error_message=message.error_message,
-            response_id=finish.response_id,
-            problems=tuple(problems.items()),
-        )
-        return Offer(fact, bodies.encode(end), known=KnownReply(message, arguments))
+    async def _key(self, stream: bytes, provider: Provider) -> dict[str, str]:
+        """The API key that the session's hook gives for the provider; recorded nowhere."""
+        hook = self._kits.of(stream).hooks.get("get_api_key")
+        if hook is None:
+            return {}
+        key = await called(hook, self._pool, provider.name)
+        return {} if key is None else {"api_key": key}
 
-    def _checked(
-        self, request: Request, state: SessionState, calls: tuple[ToolCall, ...]
-    ) -> tuple[dict[str, str], tuple[Json | None, ...]]:
-        """Problems of arguments by call id, and the arguments that fit, by the call's place.
-        Tools that prepare their arguments have them checked later.
-        """
-        schemas = {spec.name: spec.parameters for spec in request.tools}
-        problems: dict[str, str] = {}
-        arguments: list[Json | None] = []
-        for call in calls:
-            arguments.append(None)
-            tool = state.active.tools.find(call.name)
-            if tool is None or tool.prepares:
-                continue
-            try:
-                arguments[-1] = fitted(call.name, schemas[call.name], call.arguments)
-            except ToolArgumentsError as error:
-                problems[call.id] = str(error)
-        return problems, tuple(arguments)
+    async def _wait(self, perform: Perform, wait: effects.Wait) -> None:
+        """Wait before a model call is made again; an abort ends the wait."""
+        signal = self._signals.of(perform.stream, wait.run, wait.aborted)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(signal.wait_async(), wait.delay / 1000)
+        self._offer(perform, (Offer(inputs.RetryDue(call=wait.call)),), None)
 
     def _failed(self, perform: Perform, effect: effects.CallModel, error: Exception) -> None:
         provider, _, model = perform.state.active.model.partition("/")

@@ -8,9 +8,12 @@ import msgspec
 
 from refold.actors.contents import Memory, StreamContents
 from refold.actors.point import Point, version_at
+from refold.events.agent import inputs
 from refold.events.agent.agent import AGENT, CODEC
+from refold.events.agent.bodies import messages_of
 from refold.events.agent.context import Request, request_of
 from refold.events.agent.lifecycle import LifecycleEvent
+from refold.events.agent.messages import Message
 from refold.events.agent.projection import AgentState, agent_state, project
 from refold.events.agent.state import SessionState
 from refold.events.errors import InvalidPointError
@@ -104,14 +107,49 @@ class Past:
 
     def lifecycle(self, after: int = 0) -> Iterator[LifecycleEvent]:
         """The lifecycle events behind version `after`, as a subscriber would have seen them."""
-        before = AGENT.initial()
-        for fact in self._facts(None):
-            state = AGENT.evolve(before, fact)
+        for before, fact, state in self.steps():
             if state.version > after:
                 event = project(before, fact, state, self._contents)
                 if event is not None:
                     yield event
+
+    def follow(self, after: int = 0, timeout: float | None = None) -> Iterator[LifecycleEvent]:
+        """As `lifecycle`, and then what is appended from now on, by any process.
+
+        Ends when nothing was appended to the log for `timeout` seconds (None: never).
+        """
+        cursor, state = self._log.end(), AGENT.initial()
+        for before, fact, state in self.steps():
+            if state.version > after and (event := project(before, fact, state, self._contents)):
+                yield event
+        for _, records in self._log.follow(cursor, timeout=timeout):
+            for recorded in records:
+                if recorded.stream != self._stream or recorded.version <= state.version:
+                    continue
+                before, fact = state, CODEC.decode(recorded.event)
+                state = AGENT.evolve(before, fact)
+                event = project(before, fact, state, self._contents)
+                if event is not None and state.version > after:
+                    yield event
+
+    def steps(self, until: int | None = None) -> Iterator[tuple[SessionState, Fact, SessionState]]:
+        """Each fact up to version `until`, with the machine's states before and after it."""
+        before = AGENT.initial()
+        for fact in self._facts(until):
+            state = AGENT.evolve(before, fact)
+            yield before, fact, state
             before = state
+
+    def queued_messages(self, item: int) -> tuple[Message, ...]:
+        """The messages that were queued as this item.
+
+        Raises:
+            InvalidPointError: nothing was.
+        """
+        fact, body = self._contents.fact(item)
+        if not isinstance(fact, inputs.Queued):
+            raise InvalidPointError(f"event {item} queued no message")
+        return messages_of(body)
 
     def reexecute(self) -> Divergence | None:
         """Decide all of it again from its recorded inputs; the first difference, or None."""

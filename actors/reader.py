@@ -81,5 +81,6 @@ class Reader(ThreadActor):
         return CaughtUp(
             stream=message.stream,
             version=read[-1].version if read else message.version,
+            time=read[-1].time if read else 0,
             facts=tuple(decode(recorded.event) for recorded in read),
         )

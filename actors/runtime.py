@@ -14,7 +14,8 @@ import msgspec
 from refold.actors.engine import DEFAULTS, Engine, Options
 from refold.actors.past import Past
 from refold.actors.providers.provider import Provider
-from refold.actors.session import Session, SessionCore
+from refold.actors.session import Session
+from refold.actors.session_core import SessionCore
 from refold.actors.tool import Tool
 from refold.events.agent import inputs
 from refold.events.agent.messages import ThinkingLevel
@@ -139,6 +140,9 @@ class Runtime(RuntimeCore):
         follow_up_mode: QueueMode | None = None,
         tool_execution: ToolExecution | None = None,
         idle_queue: IdleQueue | None = None,
+        max_retries: int | None = None,
+        retry_delay: int | None = None,
+        queue_limit: int | None = None,
     ) -> Session:
         """Open a session, or create it. A run that was cut off goes on at once.
 
@@ -148,14 +152,21 @@ class Runtime(RuntimeCore):
             tools: functions made tools by `refold.tool`. Functions are in no log, so each process
                 gives them anew.
             thinking_level: how much the model should reason.
-            hooks: functions, sync or async, by name: `transform_context`, `before_tool_call`,
-                `after_tool_call`, `prepare_next_turn`, `should_stop_after_turn`. What they are
-                given and may return is in `refold.actors.hook_types`.
+            hooks: functions, sync or async, by name: `transform_context`, `convert_to_llm`,
+                `before_tool_call`, `after_tool_call`, `prepare_next_turn`,
+                `should_stop_after_turn`, `get_steering_messages`, `get_follow_up_messages`,
+                `get_api_key`. What they are given and may return is in
+                `refold.actors.hook_types`.
             steering_mode, follow_up_mode: "one_at_a_time" (default) or "all": how many queued
                 messages are delivered at once.
             tool_execution: "parallel" (default) or "sequential".
             idle_queue: "run" (default): a message that is queued while the session rests starts
                 a run; "hold": it waits for the next one.
+            max_retries: how often a model call is made again that failed for a passing reason:
+                a rate limit, an overload, the network, a time-out (default: 4).
+            retry_delay: ms before the first of them, doubled for each further one (default: 500);
+                what the provider asks for goes before.
+            queue_limit: how many messages may wait in the session's queues (default: 1,000).
 
         Raises:
             InvalidArgumentError: a value that cannot be used, such as an unknown model.
@@ -174,6 +185,9 @@ class Runtime(RuntimeCore):
                 "follow_up_mode": follow_up_mode,
                 "tool_execution": tool_execution,
                 "idle_queue": idle_queue,
+                "max_retries": max_retries,
+                "retry_delay": retry_delay,
+                "queue_limit": queue_limit,
             },
         )
         for wait in waits:

@@ -19,6 +19,7 @@ from refold.events.errors import ToolError
 
 Outcome = inputs.ToolReturned | inputs.ToolFailed
 Deliver = Callable[[Outcome, ToolResult], None]
+Note = Callable[[inputs.ToolReturnedLate, ToolResult], None]
 Report = Callable[[ToolResult], Coroutine[Any, Any, None]]
 
 
@@ -27,6 +28,7 @@ class ToolRun:
 
     Args:
         deliver: takes the outcome, on whatever thread it comes to be.
+        note: takes what a run that was given up has come to after all.
         report: puts progress into the log, and returns once it is shown.
         event_loop: where `report` runs.
     """
@@ -41,6 +43,7 @@ class ToolRun:
         contents: StreamContents,
         clock: Callable[[], int],
         deliver: Deliver,
+        note: Note,
         report: Report,
         event_loop: asyncio.AbstractEventLoop,
     ) -> None:
@@ -51,10 +54,12 @@ class ToolRun:
         self._contents = contents
         self._clock = clock
         self._deliver = deliver
+        self._note = note
         self._report = report
         self._event_loop = event_loop
         self._lock = threading.Lock()
         self._over = False
+        self._dropped = False
 
     def on_thread(self) -> None:
         """Run a sync tool, on this thread."""
@@ -88,7 +93,7 @@ class ToolRun:
     def drop(self) -> None:
         """Its outcome matters to nobody any more."""
         with self._lock:
-            self._over = True
+            self._over = self._dropped = True
 
     def update(self, partial: Any) -> Awaitable[None]:
         """Report progress: blocks on a thread of its own, is awaited on the event loop."""
@@ -96,7 +101,7 @@ class ToolRun:
             return _DONE
         reported = self._report(result_from(partial, self._clock()))
         if self.tool.is_async:
-            return reported
+            return self._event_loop.create_task(reported)  # on its way, awaited or not
         asyncio.run_coroutine_threadsafe(reported, self._event_loop).result()
         return _DONE
 
@@ -133,10 +138,12 @@ class ToolRun:
 
     def _settle(self, fact: Outcome, result: ToolResult) -> None:
         with self._lock:
-            if self._over:
-                return
-            self._over = True
-        self._deliver(fact, result)
+            late, self._over = self._over, True
+        if not late:
+            self._deliver(fact, result)
+        elif not self._dropped:
+            failed = isinstance(fact, inputs.ToolFailed)
+            self._note(inputs.ToolReturnedLate(call=fact.call, failed=failed), result)
 
 
 class _Context:

@@ -10,7 +10,8 @@ from typing import Any
 from refold.actors.actor import Address, LoopActor
 from refold.actors.blobs import stored_result
 from refold.actors.contents import StreamContents
-from refold.actors.hooks import Hooks
+from refold.actors.hook_call import HookCall
+from refold.actors.hooks import knows, outcome
 from refold.actors.kit import Kits
 from refold.actors.listeners import notify
 from refold.actors.messages import (
@@ -30,7 +31,7 @@ from refold.events.agent.contents import error_result
 from refold.events.agent.messages import ToolResult
 from refold.events.agent.wording import OUTCOME_TEXTS
 from refold.events.behaviour import Discard
-from refold.events.fact import Offer
+from refold.events.fact import Fact, Offer
 
 Key = tuple[bytes, str]
 """A stream and the key of an effect in it."""
@@ -76,7 +77,6 @@ class Tools(LoopActor):
         self._parked: dict[Key, Perform] = {}
         self._shown: dict[int, asyncio.Event] = {}
         self._tokens = 0
-        self._hooks = Hooks(pool=pool, kits=kits, contents=contents, clock=clock)
 
     @property
     def under_way(self) -> frozenset[Key]:
@@ -126,6 +126,7 @@ class Tools(LoopActor):
             contents=self._contents(perform.stream),
             clock=self._clock,
             deliver=lambda fact, result: self._deliver(key, fact, result),
+            note=lambda fact, result: self._offer(key[0], fact, result, done=()),
             report=lambda result: self._report(perform.stream, effect, result),
             event_loop=self.loop,
         )
@@ -140,9 +141,12 @@ class Tools(LoopActor):
 
     def _deliver(self, key: Key, fact: Outcome, result: ToolResult) -> None:
         self._runs.pop(key, None)
-        stored = stored_result(self._contents(key[0]).key, result, self._output_limit)
+        self._offer(key[0], fact, result, done=(key[1],))
+
+    def _offer(self, stream: bytes, fact: Fact, result: ToolResult, done: tuple[str, ...]) -> None:
+        stored = stored_result(self._contents(stream).key, result, self._output_limit)
         offer = Offer(fact, *stored)
-        self._loop.tell(Offered(stream=key[0], offers=(offer,), sender="tools", done=(key[1],)))
+        self._loop.tell(Offered(stream=stream, offers=(offer,), sender="tools", done=done))
 
     def _task(self, key: Key, coroutine: Any) -> None:
         task = self.loop.create_task(coroutine)
@@ -156,14 +160,26 @@ class Tools(LoopActor):
 
     def _call_hook(self, perform: Perform, effect: effects.CallHook) -> None:
         key = (perform.stream, effect.key)
-        if self._hooks.knows(self._kits.of(perform.stream), effect, perform.state):
+        if knows(self._kits.of(perform.stream), effect, perform.state):
             self._task(key, self._hook(perform, effect))
         else:
             self._parked[key] = perform
 
     async def _hook(self, perform: Perform, effect: effects.CallHook) -> None:
-        signal = self._signals.of(perform.stream, perform.state.active.number, effect.aborted)
-        offer = await self._hooks.outcome(perform, effect, signal)
+        offer = await outcome(
+            HookCall(
+                stream=perform.stream,
+                effect=effect,
+                state=perform.state,
+                signal=self._signals.of(
+                    perform.stream, perform.state.active.number, effect.aborted
+                ),
+                contents=self._contents(perform.stream),
+                kits=self._kits,
+                pool=self._pool,
+                clock=self._clock,
+            )
+        )
         self._loop.tell(
             Offered(stream=perform.stream, offers=(offer,), sender="tools", done=(effect.key,))
         )

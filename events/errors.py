@@ -27,12 +27,28 @@ class BusyError(CallerError):
     """A run is active, and this call would start another one."""
 
 
+class QueueFullError(CallerError):
+    """So many messages wait in the session's queues that it takes no more."""
+
+
 class NothingToContinueError(CallerError):
     """`continue` has no message to answer: there is none, or the last one is an answer already."""
 
 
 class UnknownSessionError(CallerError):
     """No session has this name."""
+
+
+class LaggedError(CallerError):
+    """A watcher fell too far behind, and was cut off.
+
+    Attributes:
+        version: of the last event it got; it goes on behind that.
+    """
+
+    def __init__(self, message: str, version: int) -> None:
+        super().__init__(message)
+        self.version = version
 
 
 class InvalidPointError(CallerError):

@@ -24,6 +24,7 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         content: all of the message's content; None if it is what the pieces say.
         error_message, error_kind: with the stop reasons `error` and `aborted`.
+        retry_after: seconds that the provider asks to be left alone for.
         translation: name and version of the rendering of the request, such as `openai-chat/1`;
             empty if none was rendered.
         wire_digest: digest of the rendered request body.
@@ -35,6 +36,7 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     error_message: str | None = None
     error_kind: ErrorKind | None = None
     response_id: str = ""
+    retry_after: float | None = None
     translation: str = ""
     wire_digest: bytes = b""
 

@@ -8,9 +8,10 @@ from typing import Any, Final
 from refold.events.agent import effects as wanted
 from refold.events.agent import facts, inputs
 from refold.events.agent.batch import PREPARE_ARGUMENTS
+from refold.events.agent.decide import decide
 from refold.events.agent.evolve import evolve
-from refold.events.agent.loop import decide, step
-from refold.events.agent.state import Call, Life, Phase, SessionState
+from refold.events.agent.loop import step
+from refold.events.agent.state import Call, Life, Phase, Retry, Run, SessionState
 from refold.events.behaviour import Discard, Effect
 from refold.events.codec import Codec
 from refold.events.fact import Fact
@@ -27,6 +28,7 @@ _HOOKS_OF_PHASE = {
     Phase.PREPARE_NEXT: "prepare_next_turn",
     Phase.SHOULD_STOP: "should_stop_after_turn",
 }
+"""In the other phases the run waits for the hook that it has asked for messages last."""
 
 
 class Agent:
@@ -58,7 +60,7 @@ class Agent:
         if run is None:
             return ()
         if run.hook:
-            hook = _HOOKS_OF_PHASE[state.phase]
+            hook = _HOOKS_OF_PHASE.get(state.phase) or run.asks[-1]
             return (_hook(run.hook, hook, run.asked, 0, run.aborted),)
         if state.phase is Phase.STREAM and run.stream and not run.stream.finished:
             call, since = run.stream.call, run.stream.since
@@ -67,6 +69,8 @@ class Agent:
                     key=f"model:{call}", call=call, version=since, aborted=run.aborted
                 ),
             )
+        if run.retry and run.retry.scheduled:
+            return (_wait(run, run.retry),)
         if state.phase is Phase.BATCH and run.batch:
             return tuple(
                 _run_of(state, index) if call.life is Life.RUNNING else _hook_of_call(state, index)
@@ -84,6 +88,16 @@ def _call(state: SessionState, index: int) -> Call:
     batch = state.active.batch
     assert batch is not None
     return batch.calls[index]
+
+
+def _wait(run: Run, retry: Retry) -> wanted.Wait:
+    return wanted.Wait(
+        key=f"retry:{retry.call}",
+        call=retry.call,
+        run=run.number,
+        delay=retry.delay,
+        aborted=run.aborted,
+    )
 
 
 def _run_of(state: SessionState, index: int) -> wanted.RunTool:
@@ -124,6 +138,17 @@ def _tools_called(_: Agent, state: SessionState, fact: facts.ToolsCalled) -> tup
     return tuple(_run_of(state, index) for index in fact.indexes)
 
 
+def _retry_scheduled(agent: Agent, state: SessionState, _: Fact) -> tuple[Effect, ...]:
+    return agent.outstanding(state)
+
+
+def _queued(_: Agent, state: SessionState, fact: inputs.Queued) -> tuple[Effect, ...]:
+    stream = state.run.stream if state.run else None
+    if not fact.now or stream is None or stream.finished or state.active.aborted:
+        return ()
+    return (wanted.Interrupt(key="interrupt", call=stream.call),)
+
+
 def _abort_requested(_: Agent, state: SessionState, __: Fact) -> tuple[Effect, ...]:
     return (wanted.SignalAbort(key="abort", run=state.runs),) if state.run else ()
 
@@ -139,7 +164,9 @@ def _failed(_: Agent, state: SessionState, __: Fact) -> tuple[Effect, ...]:
 _EFFECTS: dict[type[Fact], Callable[[Agent, SessionState, Any], tuple[Effect, ...]]] = {
     facts.ModelCalled: _called,
     facts.HookCalled: _called,
+    facts.RetryScheduled: _retry_scheduled,
     facts.ToolsCalled: _tools_called,
+    inputs.Queued: _queued,
     inputs.AbortRequested: _abort_requested,
     inputs.Recovered: _recovered,
     inputs.ModelFailed: _failed,

@@ -115,10 +115,7 @@ def message_of(head: MessageHead, contents: Contents) -> Message:
     if head.outcome is not None:
         return _tool_result(head, contents)
     _, body = contents.fact(head.source)
-    message = bodies.messages_of(body)[head.index]
-    if isinstance(message, UserMessage | ToolResultMessage):
-        return replace(message, content=_with_images(message.content, contents))
-    return message
+    return with_images(bodies.messages_of(body)[head.index], contents)
 
 
 def _assistant(head: MessageHead, contents: Contents) -> AssistantMessage:
@@ -202,20 +199,27 @@ def tool_result_of(head: MessageHead, contents: Contents) -> ToolResult:
             raise BugError("a tool result that came whole has no result of its own")
         case outcome:
             result = error_result(OUTCOME_TEXTS[outcome].format(name=head.call.name))
-    result = replace(result, content=_with_images(result.content, contents))
     if not head.patch:
-        return result
+        return replace(result, content=_images_in(result.content, contents))
     patch = bodies.patch_of(contents.fact(head.patch)[1])
+    content = result.content if patch.content is None else patch.content
     return replace(
         result,
-        content=result.content if patch.content is None else patch.content,
+        content=_images_in(content, contents),
         details=patch.details or result.details,
         usage=patch.usage or result.usage,
         terminate=result.terminate if patch.terminate is None else patch.terminate,
     )
 
 
-def _with_images(content: tuple[Content, ...], contents: Contents) -> tuple[Content, ...]:
+def with_images(message: Message, contents: Contents) -> Message:
+    """A stored message with the bytes of its images."""
+    if isinstance(message, UserMessage | ToolResultMessage):
+        return replace(message, content=_images_in(message.content, contents))
+    return message
+
+
+def _images_in(content: tuple[Content, ...], contents: Contents) -> tuple[Content, ...]:
     return tuple(
         replace(block, data=contents.blob(block.blob), blob=b"")
         if isinstance(block, Image) and block.blob

@@ -16,6 +16,7 @@ from refold.events.agent.contents import (
     error_result,
     text_blob,
     tools_blob,
+    with_images,
 )
 from refold.events.agent.messages import (
     AssistantMessage,
@@ -62,7 +63,7 @@ def request_of(state: SessionState, contents: Contents) -> Request:
     seen: Sequence[Message] = Conversation(run.context, contents, run.counted)
     if run.transform:
         edit = bodies.edit_of(contents.fact(run.transform)[1])
-        seen = tuple(_applied(edit, seen))
+        seen = tuple(_applied(edit, seen, contents))
     if state.customs or run.transform:
         seen = tuple(message for message in seen if not isinstance(message, CustomMessage))
     return Request(
@@ -75,12 +76,14 @@ def request_of(state: SessionState, contents: Contents) -> Request:
     )
 
 
-def _applied(edit: bodies.ContextEdit, seen: Sequence[Message]) -> Iterator[Message]:
+def _applied(
+    edit: bodies.ContextEdit, seen: Sequence[Message], contents: Contents
+) -> Iterator[Message]:
     for part in edit.parts:
         if isinstance(part, tuple):
             yield from seen[part[0] : part[1]]
         else:
-            yield part
+            yield with_images(part, contents)
 
 
 NO_OUTPUT = "(no output)"
@@ -176,7 +179,7 @@ def _without_blanks(message: M) -> M:
 
 
 def _sound(message: AssistantMessage) -> AssistantMessage:
-    failed = message.stop_reason in ("error", "aborted", None)
+    failed = message.stop_reason in ("error", "aborted", "interrupted", None)
     kept = [
         block
         for block in message.content

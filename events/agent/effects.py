@@ -60,6 +60,23 @@ class CallHook(Effect, frozen=True, kw_only=True):
     aborted: bool = False
 
 
+class Wait(Effect, frozen=True, kw_only=True):
+    """Wait `delay` ms, or until the run is aborted; then offer `retry_due` of this call."""
+
+    call: int
+    run: int
+    delay: int
+    aborted: bool = False
+
+
+class Interrupt(Effect, frozen=True, kw_only=True):
+    """Stop the answer of a model call where it is; its run goes on."""
+
+    AWAITED: ClassVar[bool] = False
+
+    call: int
+
+
 class SignalAbort(Effect, frozen=True, kw_only=True):
     """Set the run's abort signal: streams, tools and hooks end as soon as they can."""
 

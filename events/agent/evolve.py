@@ -23,6 +23,7 @@ from refold.events.agent.evolve_calls import (
     take_up,
     tools_called,
 )
+from refold.events.agent.evolve_queues import cancelled, cleared, drained, queued
 from refold.events.agent.evolve_turn import (
     begin_run,
     fail,
@@ -31,13 +32,16 @@ from refold.events.agent.evolve_turn import (
     message_update,
     model_finished,
     next_turn,
+    retried,
     turn_end,
 )
 from refold.events.agent.heads import heads_of
 from refold.events.agent.inputs import QueueName
-from refold.events.agent.state import Item, Phase, SessionState, Stream
+from refold.events.agent.state import Phase, SessionState, Stream
 from refold.events.fact import Fact, UnknownEvent
 from refold.events.vector import Vector
+
+_MESSAGE_HOOKS = frozenset({"get_steering_messages", "get_follow_up_messages"})
 
 Rule = Callable[[SessionState, Any], SessionState]
 
@@ -73,55 +77,25 @@ def _history_replaced(state: SessionState, fact: inputs.HistoryReplaced) -> Sess
 
 
 def _reset(state: SessionState, _: Fact) -> SessionState:
-    return replace(state, messages=Vector(), steering=(), follow_up=(), error=None, shown=None)
+    return replace(
+        state,
+        messages=Vector(),
+        steering=(),
+        follow_up=(),
+        next_turn=(),
+        error=None,
+        shown=None,
+    )
 
 
 def _prompted(state: SessionState, fact: inputs.Prompted) -> SessionState:
-    return begin_run(state, inject=heads_of(fact.shapes, state.version))
+    return begin_run(state, inject=heads_of(fact.shapes, state.version), prompted=True)
 
 
 def _continued(state: SessionState, _: Fact) -> SessionState:
     if state.messages[-1].role != "assistant":
         return begin_run(state)
     return begin_run(state, take="steering" if state.steering else "follow_up")
-
-
-def _queued(state: SessionState, fact: inputs.Queued) -> SessionState:
-    item = Item(state.version, heads_of(fact.shapes, state.version))
-    state = _with_queue(state, fact.queue, (*state.queue(fact.queue), item))
-    if state.phase is Phase.IDLE and state.settings.idle_queue == "run":
-        return begin_run(state, take=fact.queue)
-    return state
-
-
-def _cancelled(state: SessionState, fact: inputs.Cancelled) -> SessionState:
-    return replace(
-        state,
-        steering=tuple(item for item in state.steering if item.id != fact.item),
-        follow_up=tuple(item for item in state.follow_up if item.id != fact.item),
-    )
-
-
-def _cleared(state: SessionState, fact: inputs.Cleared) -> SessionState:
-    for queue in fact.queues:
-        state = _with_queue(state, queue, ())
-    return state
-
-
-def _drained(state: SessionState, fact: facts.Drained) -> SessionState:
-    run = state.active
-    taken = [item for item in state.queue(fact.queue) if item.id in fact.items]
-    left = tuple(item for item in state.queue(fact.queue) if item.id not in fact.items)
-    heads = tuple(head for item in taken for head in item.heads)
-    polled = run.polled or fact.queue == "steering"
-    drained = (*run.drained, *((fact.queue, item) for item in taken))
-    run = replace(run, inject=run.inject + heads, drained=drained, take=None, polled=polled)
-    phase = Phase.TURN if state.phase is Phase.POLL else state.phase
-    return replace(_with_queue(state, fact.queue, left), run=run, phase=phase)
-
-
-def _with_queue(state: SessionState, name: QueueName, items: tuple[Item, ...]) -> SessionState:
-    return replace(state, **{name: items})
 
 
 def _abort_requested(state: SessionState, _: Fact) -> SessionState:
@@ -135,7 +109,9 @@ def _agent_start(state: SessionState, _: Fact) -> SessionState:
 
 
 def _turn_start(state: SessionState, _: Fact) -> SessionState:
-    run = replace(state.active, reply=None, results=(), batch=None, transform=0)
+    run = replace(
+        state.active, reply=None, results=(), batch=None, transform=0, asks=(), attempts=0
+    )
     return replace(state, run=run, phase=Phase.INJECT)
 
 
@@ -170,9 +146,11 @@ def _hook_called(state: SessionState, fact: facts.HookCalled) -> SessionState:
     run = state.active
     if state.phase is Phase.BATCH:
         return after_hook_on_call(state, fact.index, fact)
+    run = replace(run, hook=fact.call, asked=state.version)
+    if fact.hook in _MESSAGE_HOOKS:
+        return replace(state, run=replace(run, asks=(*run.asks, fact.hook)))
     phase = Phase.TRANSFORM if state.phase is Phase.INJECT else state.phase
-    run = replace(run, hook=fact.call, asked=state.version, polled=True)
-    return replace(state, run=run, phase=phase)
+    return replace(state, run=replace(run, polled=True), phase=phase)
 
 
 def _hook_returned(state: SessionState, fact: inputs.HookReturned) -> SessionState:
@@ -183,6 +161,11 @@ def _hook_returned(state: SessionState, fact: inputs.HookReturned) -> SessionSta
     if state.phase is Phase.TRANSFORM:
         run = replace(run, transform=state.version if fact.patched else 0)
         return replace(state, run=run, phase=Phase.CONTEXT)
+    if state.phase in (Phase.INJECT, Phase.POLL):
+        heads = heads_of(fact.shapes, state.version)
+        run = replace(run, inject=run.inject + heads)
+        phase = Phase.TURN if heads and state.phase is Phase.POLL else state.phase
+        return replace(state, run=run, phase=phase)
     return next_turn(replace(state, run=run), fact)
 
 
@@ -195,6 +178,23 @@ def _hook_raised(state: SessionState, fact: inputs.HookRaised) -> SessionState:
 
 def _fails(state: SessionState, _: Fact) -> SessionState:
     return fail(state)
+
+
+def _model_failed(state: SessionState, fact: inputs.ModelFailed) -> SessionState:
+    return retried(state, fact.kind, None) or fail(state)
+
+
+def _retry_scheduled(state: SessionState, _: Fact) -> SessionState:
+    run = state.active
+    assert run.retry is not None
+    return replace(state, run=replace(run, retry=replace(run.retry, scheduled=True)))
+
+
+def _retry_due(state: SessionState, _: Fact) -> SessionState:
+    run = state.active
+    assert run.retry is not None
+    run = replace(run, retry=None, attempts=run.retry.attempt)
+    return replace(state, run=run, phase=Phase.CALL)
 
 
 def _agent_end(state: SessionState, _: Fact) -> SessionState:
@@ -234,13 +234,14 @@ EVOLVE: dict[type[Fact], Rule] = {
     inputs.ResetRequested: _reset,
     inputs.Prompted: _prompted,
     inputs.Continued: _continued,
-    inputs.Queued: _queued,
-    inputs.Cancelled: _cancelled,
-    inputs.Cleared: _cleared,
+    inputs.Queued: queued,
+    inputs.Cancelled: cancelled,
+    inputs.Cleared: cleared,
     inputs.AbortRequested: _abort_requested,
     inputs.ModelDelta: _model_delta,
     inputs.ModelFinished: model_finished,
-    inputs.ModelFailed: _fails,
+    inputs.ModelFailed: _model_failed,
+    inputs.RetryDue: _retry_due,
     inputs.ToolProgressed: report,
     inputs.ToolReturned: finish_run,
     inputs.ToolFailed: finish_run,
@@ -259,9 +260,10 @@ EVOLVE: dict[type[Fact], Rule] = {
     facts.TurnEnd: turn_end,
     facts.AgentEnd: _agent_end,
     facts.Settled: _settled,
-    facts.Drained: _drained,
+    facts.Drained: drained,
     facts.ContextBuilt: _context_built,
     facts.ModelCalled: _model_called,
+    facts.RetryScheduled: _retry_scheduled,
     facts.ToolsCalled: tools_called,
     facts.HookCalled: _hook_called,
 }

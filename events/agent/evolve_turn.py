@@ -9,12 +9,16 @@ from refold.events.agent.batch import begin_batch
 from refold.events.agent.evolve_calls import message_ended, message_started, result_head
 from refold.events.agent.heads import MessageHead, heads_of
 from refold.events.agent.inputs import QueueName
-from refold.events.agent.state import Item, Phase, Run, SessionState
+from refold.events.agent.messages import ErrorKind
+from refold.events.agent.state import Item, Phase, Retry, Run, SessionState
 from refold.events.vector import Vector
 
 
 def begin_run(
-    state: SessionState, inject: tuple[MessageHead, ...] = (), take: QueueName | None = None
+    state: SessionState,
+    inject: tuple[MessageHead, ...] = (),
+    take: QueueName | None = None,
+    prompted: bool = False,
 ) -> SessionState:
     """A run with its own copies of settings and conversation is about to start."""
     settings = state.settings
@@ -27,6 +31,7 @@ def begin_run(
         context=state.messages,
         inject=inject,
         take=take,
+        prompted=prompted,
     )
     return replace(state, run=run, runs=run.number, phase=Phase.START, error=None)
 
@@ -92,7 +97,7 @@ def _open_message(run: Run, phase: Phase) -> MessageHead:
 
 def _replied(state: SessionState, run: Run, reply: MessageHead) -> SessionState:
     run = replace(run, stream=None, reply=reply)
-    if not reply.calls or reply.stop_reason in ("error", "aborted"):
+    if not reply.calls or reply.stop_reason in ("error", "aborted", "interrupted"):
         return replace(state, run=run, phase=Phase.TURN_END)
     sequential = state.settings.tool_execution == "sequential"
     run = replace(run, batch=begin_batch(run, reply, sequential))
@@ -101,6 +106,8 @@ def _replied(state: SessionState, run: Run, reply: MessageHead) -> SessionState:
 
 def model_finished(state: SessionState, fact: inputs.ModelFinished) -> SessionState:
     """The final message is there; it is shown by the steps that follow."""
+    if fact.stop_reason == "error" and (waiting := retried(state, fact.kind, fact.retry_after)):
+        return waiting
     run = state.active
     assert run.stream is not None
     head = MessageHead(
@@ -112,6 +119,31 @@ def model_finished(state: SessionState, fact: inputs.ModelFinished) -> SessionSt
         calls=fact.calls,
     )
     return replace(state, run=replace(run, stream=replace(run.stream, finished=head)))
+
+
+RETRIED = frozenset({"rate_limit", "overloaded", "network", "timeout"})
+"""Kinds of error that may pass by themselves."""
+
+LONGEST_DELAY = 60_000
+"""ms; back-off doubles up to here. What a provider asks for is taken as it is."""
+
+
+def retried(
+    state: SessionState, kind: ErrorKind | None, retry_after: int | None
+) -> SessionState | None:
+    """The state in which the model call waits to be made again; None if it is not to be."""
+    run, settings = state.active, state.settings
+    assert run.stream is not None
+    if kind not in RETRIED or run.aborted or run.attempts >= settings.max_retries:
+        return None
+    delay = min(settings.retry_delay * 2**run.attempts, LONGEST_DELAY)
+    retry = Retry(
+        call=run.stream.call,
+        attempt=run.attempts + 1,
+        delay=delay if retry_after is None else retry_after,
+    )
+    run = replace(run, stream=None, retry=retry)
+    return replace(state, run=run, phase=Phase.RETRY, shown=None)
 
 
 def turn_end(state: SessionState, _: facts.TurnEnd) -> SessionState:
@@ -191,6 +223,7 @@ def fail(state: SessionState) -> SessionState:
         take=None,
         new=Vector(),
         stream=None,
+        retry=None,
         batch=None,
         hook=0,
         reply=failure,
@@ -202,15 +235,14 @@ def fail(state: SessionState) -> SessionState:
 
 def _put_back(state: SessionState) -> SessionState:
     run = state.active
-    place = len(run.inject) - sum(len(item.heads) for _, item in run.drained)
-    back: dict[QueueName, tuple[Item, ...]] = {"steering": (), "follow_up": ()}
-    for queue, item in run.drained:
+    back: dict[QueueName, tuple[Item, ...]] = {"steering": (), "follow_up": (), "next_turn": ()}
+    for queue, item, place in run.drained:
         left = item.heads[max(0, run.injected - place) :]
-        place += len(item.heads)
         if left:
             back[queue] += (replace(item, heads=left),)
     return replace(
         state,
         steering=back["steering"] + state.steering,
         follow_up=back["follow_up"] + state.follow_up,
+        next_turn=back["next_turn"] + state.next_turn,
     )

@@ -89,6 +89,19 @@ class ModelCalled(Fact):
     model: str
 
 
+class RetryScheduled(Fact):
+    """A model call failed for a passing reason, and will be made again.
+
+    Attributes:
+        call: the one that failed; attempt: the how manieth retry this is, from 1.
+        delay: ms until then.
+    """
+
+    call: int
+    attempt: int
+    delay: int
+
+
 class ToolsCalled(Fact):
     """Tools are about to run. `indexes` are places in the assistant message.
 
@@ -123,6 +136,7 @@ MARKS: tuple[type[Fact], ...] = (
     Drained,
     ContextBuilt,
     ModelCalled,
+    RetryScheduled,
     ToolsCalled,
     HookCalled,
 )

@@ -23,7 +23,10 @@ from refold.events.agent.settings import (
 from refold.events.agent.usage import Usage
 from refold.events.fact import Fact
 
-QueueName = Literal["steering", "follow_up"]
+QueueName = Literal["steering", "follow_up", "next_turn"]
+"""Heard before the next model call; answered when the agent would stop; said with the next prompt
+of a caller.
+"""
 
 
 class Created(Fact):
@@ -52,6 +55,9 @@ class SettingsRequested(Fact):
     tool_execution: ToolExecution | UnsetType = UNSET
     idle_queue: IdleQueue | UnsetType = UNSET
     hooks: tuple[HookName, ...] | UnsetType = UNSET
+    max_retries: int | UnsetType = UNSET
+    retry_delay: int | UnsetType = UNSET
+    queue_limit: int | UnsetType = UNSET
 
 
 class HistoryReplaced(Fact):
@@ -75,10 +81,15 @@ class Continued(Fact):
 
 
 class Queued(Fact):
-    """A message waits in a queue; its version is the item's id. Body: the messages."""
+    """A message waits in a queue; its version is the item's id. Body: the messages.
+
+    Attributes:
+        now: it goes before all that waits, and stops the answer that is being streamed.
+    """
 
     queue: QueueName
     shapes: tuple[Shape, ...]
+    now: bool = False
 
 
 class Cancelled(Fact):
@@ -88,9 +99,10 @@ class Cancelled(Fact):
 
 
 class Cleared(Fact):
-    """Queues are emptied."""
+    """Queues are emptied. `items` are the versions of what was in them, filled in by `decide`."""
 
     queues: tuple[QueueName, ...]
+    items: tuple[int, ...] = ()
 
 
 class AbortRequested(Fact):
@@ -108,6 +120,11 @@ class ModelFinished(Fact):
     """A model call ended as it should, or with an error that the provider told.
 
     Body: an `AssistantEnd`, with the content only where that is not what the deltas say.
+
+    Attributes:
+        whole: the body holds all of the content.
+        retry_after: ms that the provider asks to be left alone for.
+        translation, wire_digest: how the request was rendered, and the digest of the result.
     """
 
     call: int
@@ -117,6 +134,7 @@ class ModelFinished(Fact):
     kind: ErrorKind | None = None
     whole: bool = False
     size: int = 0
+    retry_after: int | None = None
     translation: str = ""
     wire_digest: bytes = b""
 
@@ -126,6 +144,12 @@ class ModelFailed(Fact):
 
     call: int
     kind: ErrorKind = "unknown"
+
+
+class RetryDue(Fact):
+    """The time before a model call is made again is over. `call` is the one that failed."""
+
+    call: int
 
 
 class ToolProgressed(Fact):
@@ -147,6 +171,16 @@ class ToolFailed(Fact):
 
     call: int
     size: int = 0
+
+
+class ToolReturnedLate(Fact):
+    """A run that had been given up has ended after all; noted, and no part of the conversation.
+    Body: a `ToolResult`.
+    """
+
+    CRITICAL: ClassVar[bool] = False
+    call: int
+    failed: bool = False
 
 
 class NextTurn(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -175,6 +209,7 @@ class HookReturned(Fact):
         is_error, terminate: after_tool_call. Body: a `ResultPatch`.
         patched: True if the body changes arguments, result or context.
         next_turn: prepare_next_turn. Body: the messages put in.
+        shapes: get_steering_messages and get_follow_up_messages. Body: the messages.
     """
 
     call: int
@@ -185,6 +220,7 @@ class HookReturned(Fact):
     terminate: bool | None = None
     patched: bool = False
     next_turn: NextTurn | None = None
+    shapes: tuple[Shape, ...] = ()
 
 
 class HookRaised(Fact):
@@ -216,9 +252,11 @@ INPUTS: tuple[type[Fact], ...] = (
     ModelDelta,
     ModelFinished,
     ModelFailed,
+    RetryDue,
     ToolProgressed,
     ToolReturned,
     ToolFailed,
+    ToolReturnedLate,
     HookReturned,
     HookRaised,
     ListenerFailed,

@@ -9,8 +9,9 @@ import msgspec
 from refold.events.agent.usage import NO_USAGE, Usage
 from refold.events.canonical import EMPTY_OBJECT, Json
 
-StopReason = Literal["stop", "length", "tool_use", "error", "aborted"]
-"""Why a model stopped: it was done, ran into its limit, wants tools run, failed, was aborted."""
+StopReason = Literal["stop", "length", "tool_use", "error", "aborted", "interrupted"]
+"""Why a model stopped: it was done, ran into its limit, wants tools run, failed, was aborted, or
+was interrupted by a message that could not wait."""
 
 ErrorKind = Literal[
     "auth",

@@ -17,10 +17,13 @@ IdleQueue = Literal["run", "hold"]
 
 HookName = Literal[
     "transform_context",
+    "convert_to_llm",
     "before_tool_call",
     "after_tool_call",
     "prepare_next_turn",
     "should_stop_after_turn",
+    "get_steering_messages",
+    "get_follow_up_messages",
 ]
 
 
@@ -63,6 +66,9 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
         model: provider and model, as `provider/id`.
         system_prompt: digest of its blob; empty if none was given.
         hooks: the hooks that the session has, so that a run knows what to wait for.
+        max_retries: how often a model call that failed for a passing reason is made again.
+        retry_delay: ms before the first of them, doubled for each further one.
+        queue_limit: how many messages may wait in the session's queues.
     """
 
     model: str = ""
@@ -74,3 +80,6 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_execution: ToolExecution = "parallel"
     idle_queue: IdleQueue = "run"
     hooks: tuple[HookName, ...] = ()
+    max_retries: int = 4
+    retry_delay: int = 500
+    queue_limit: int = 1000

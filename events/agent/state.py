@@ -28,6 +28,7 @@ class Phase(StrEnum):
     CONTEXT = "context"
     CALL = "call"
     STREAM = "stream"
+    RETRY = "retry"
     BATCH = "batch"
     TURN_END = "turn_end"
     PREPARE_NEXT = "prepare_next"
@@ -80,6 +81,20 @@ class Stream(msgspec.Struct, frozen=True):
     shown: int = 0
     arrived: int = 0
     finished: MessageHead | None = None
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """A model call that is to be made again.
+
+    Attributes:
+        call: the one that failed; attempt: the how manieth retry, from 1; delay: ms.
+        scheduled: it has been noted, and the time runs.
+    """
+
+    call: int
+    attempt: int
+    delay: int
+    scheduled: bool = False
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -139,14 +154,17 @@ class Run(msgspec.Struct, frozen=True):
         context: what its model calls see; new: the messages that came in it.
         inject: messages on their way into the conversation; injected: how many of them are in;
             open: the next of them is being shown.
-        drained: queued items among those messages, with the queues they came from.
+        drained: queued items among those messages: the queue each came from, and its place.
         take: queue to take the first messages from, for a run that starts from one.
+        prompted: a prompt began it, so what waits for the next turn is said with it.
         polled: steering has been looked at before the first model call.
         aborted: its signal is set; failed: it ends around a message that says why.
         transform: version of the hook outcome that edits the next call's context.
         counted: how many messages of the context the present model call sees.
         hook: number of the hook call that it waits for, 0 if none; asked: version of its
             `hook_called`.
+        asks: hooks that have been asked for messages since the last turn.
+        attempts: how often the present model call has been made again; retry: the next time.
         rest: it ended so that queued messages wait for the next call.
         reply: the assistant message of the present turn; results: the tool results told so far.
     """
@@ -161,8 +179,9 @@ class Run(msgspec.Struct, frozen=True):
     inject: tuple[MessageHead, ...] = ()
     injected: int = 0
     open: bool = False
-    drained: tuple[tuple[QueueName, Item], ...] = ()
+    drained: tuple[tuple[QueueName, Item, int], ...] = ()
     take: QueueName | None = None
+    prompted: bool = False
     polled: bool = False
     aborted: bool = False
     failed: bool = False
@@ -170,6 +189,9 @@ class Run(msgspec.Struct, frozen=True):
     counted: int = 0
     hook: int = 0
     asked: int = 0
+    asks: tuple[str, ...] = ()
+    attempts: int = 0
+    retry: Retry | None = None
     rest: bool = False
     reply: MessageHead | None = None
     results: tuple[MessageHead, ...] = ()
@@ -198,6 +220,7 @@ class SessionState(msgspec.Struct, frozen=True):
     customs: bool = False
     steering: tuple[Item, ...] = ()
     follow_up: tuple[Item, ...] = ()
+    next_turn: tuple[Item, ...] = ()
     phase: Phase = Phase.IDLE
     run: Run | None = None
     shown: MessageHead | None = None
@@ -209,8 +232,18 @@ class SessionState(msgspec.Struct, frozen=True):
     unreadable: str = ""
 
     def queue(self, name: QueueName) -> tuple[Item, ...]:
-        """The items that wait in a queue, oldest first."""
-        return self.steering if name == "steering" else self.follow_up
+        """The items that wait in a queue, in the order of their delivery."""
+        queues = {
+            "steering": self.steering,
+            "follow_up": self.follow_up,
+            "next_turn": self.next_turn,
+        }
+        return queues[name]
+
+    @property
+    def waiting(self) -> tuple[Item, ...]:
+        """The items of all queues."""
+        return (*self.steering, *self.follow_up, *self.next_turn)
 
     @property
     def active(self) -> Run:
@@ -221,6 +254,10 @@ class SessionState(msgspec.Struct, frozen=True):
 
 def next_items(state: SessionState, queue: QueueName) -> tuple[int, ...]:
     """The ids of the items that the next look into `queue` takes."""
+    modes = {
+        "steering": state.settings.steering_mode,
+        "follow_up": state.settings.follow_up_mode,
+        "next_turn": "all",
+    }
     items = state.queue(queue)
-    mode = state.settings.steering_mode if queue == "steering" else state.settings.follow_up_mode
-    return tuple(item.id for item in (items if mode == "all" else items[:1]))
+    return tuple(item.id for item in (items if modes[queue] == "all" else items[:1]))

@@ -9,6 +9,7 @@ from typing import Any
 
 import refold
 from refold import AsyncRun, AsyncSession, Message, Options
+from refold.events.agent.inputs import QueueName
 from tests.conformance import shown
 from tests.conformance.heard import Heard
 from tests.conformance.hooks import Hooks
@@ -167,9 +168,9 @@ class AgentDriver:
             "followUp": self.follow_up,
             "abort": self.abort,
             "reset": lambda _: self.session.reset(),
-            "clearSteering": lambda _: self.session.clear("steering"),
-            "clearFollowUp": lambda _: self.session.clear("follow_up"),
-            "clearAll": lambda _: self.session.clear(),
+            "clearSteering": lambda _: self._clear("steering"),
+            "clearFollowUp": lambda _: self._clear("follow_up"),
+            "clearAll": lambda _: self._clear(),
             "waitIdle": lambda _: self.session.wait(),
             "hasQueued": self._has_queued,
             "state": self._state,
@@ -192,6 +193,10 @@ class AgentDriver:
     async def follow_up(self, step: Step) -> None:
         """Follow up."""
         await self.session.follow_up(*self.said(step))
+
+    async def _clear(self, *queues: QueueName) -> None:
+        """Clear; the peer's functions do not say what was there."""
+        await self.session.clear(*queues)
 
     async def abort(self, _: Step) -> None:
         """Abort."""

@@ -9,7 +9,7 @@ import refold
 from refold.actors.loop import Loop
 from refold.events.agent import facts, inputs
 from refold.events.agent.agent import AGENT, CODEC
-from refold.events.agent.loop import decide
+from refold.events.agent.decide import decide
 from refold.store import ANY, MemoryLog
 from tests.support.models import MODEL, Model
 

@@ -181,15 +181,17 @@ class _Draft:
             self.effects.append((effect, state))
 
     def finished(self) -> Drafted:
+        done = tuple(key for offered in self.taken for key in offered.done)
         return Drafted(
             taken=tuple(self.taken),
             inputs=tuple(self.inputs),
             facts=tuple(self.facts),
             states=tuple(self.states),
             events=tuple(self.events),
-            effects=tuple(self.effects),
+            # An outcome that a dead Loop did not get to may come with the recovery that wants it.
+            effects=tuple(wanted for wanted in self.effects if wanted[0].key not in done),
             answers=tuple(self.answers),
             blobs=tuple(self.blobs),
-            done=tuple(key for offered in self.taken for key in offered.done),
+            done=done,
             cause=self.cause,
         )

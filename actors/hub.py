@@ -47,6 +47,10 @@ class Hub:
         """The stream is not hosted any more."""
         self._latest.pop(stream, None)
 
+    def known(self) -> tuple[bytes, ...]:
+        """All streams that are hosted."""
+        return tuple(self._latest)
+
     def latest(self, stream: bytes) -> Any:
         """The committed state of a stream, or None if it is not hosted."""
         return self._latest.get(stream)

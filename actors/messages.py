@@ -90,20 +90,26 @@ class NotWritten(Message, frozen=True, kw_only=True):
 class Claim(Message, frozen=True, kw_only=True):
     """Claim a stream (Reader to Journal); answered with `Claimed` or `NotRevived`."""
 
+    asked: int = 0
+
 
 class Claimed(Message, frozen=True, kw_only=True):
     """The stream is this process's to drive (Journal to Reader)."""
 
     epoch: int
+    asked: int = 0
 
 
 class Host(Message, frozen=True, kw_only=True):
-    """Drive this stream from here on (to Loop). `first` is offered before anything else."""
+    """Drive this stream from here on (to Loop), as it `asked`. `first` is offered before anything
+    else.
+    """
 
     behaviour: Any
     state: Any
     version: int
     epoch: int
+    asked: int
     first: tuple[Offer, ...] = ()
 
 
@@ -123,7 +129,11 @@ class CaughtUp(Message, frozen=True, kw_only=True):
 
 
 class Revive(Message, frozen=True, kw_only=True):
-    """Fold a stream that is not hosted, and have it hosted again (to Reader)."""
+    """Fold a stream that is not hosted, and have it hosted again (to Reader). `asked` is in the
+    answer: a Loop that died before may have asked as well.
+    """
+
+    asked: int = 0
 
 
 class NotRevived(Message, frozen=True, kw_only=True):

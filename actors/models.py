@@ -15,7 +15,7 @@ from refold.actors.contents import StreamContents
 from refold.actors.gatherer import Gatherer
 from refold.actors.kit import Kits
 from refold.actors.listeners import called
-from refold.actors.messages import Accepted, Message, Offered, Perform, Refused
+from refold.actors.messages import Accepted, Message, Offered, Perform, Refused, Restarted
 from refold.actors.providers.provider import Finish, Provider, StreamEvent
 from refold.actors.reply import replied
 from refold.actors.signal import AbortSignal
@@ -123,6 +123,8 @@ class Models(LoopActor):
                     stop.interrupt()
             case Perform(effect=effects.SignalAbort(run=run)):
                 self._signals.abort(message.stream, run)
+            case Restarted():
+                self.on_stop()
             case Perform(effect=Discard()):
                 for (stream, _), task in list(self._calls.items()):
                     if stream == message.stream:
@@ -132,6 +134,10 @@ class Models(LoopActor):
         """End all calls."""
         for task in self._calls.values():
             task.cancel()
+
+    def abandon(self, message: Message, error: BaseException) -> None:
+        """Its calls are made again by the next one."""
+        self.on_stop()
 
     async def _call(self, perform: Perform, effect: effects.CallModel) -> None:
         state = perform.state

@@ -14,6 +14,7 @@ from refold.actors.cli.failures import ABORTED, FailedError
 from refold.actors.cli.help import argument, command
 from refold.actors.cli.interrupts import Interrupts
 from refold.actors.cli.options import log_option, past_of
+from refold.actors.cli.retries import Retries
 from refold.actors.cli.screen import Screen
 from refold.actors.cli.script import load_script
 from refold.actors.cli.terminal import err, one_line, out
@@ -78,6 +79,13 @@ _NO_MODEL = (
     metavar="FILE",
     help="Take the replies from this JSON file, in place of a model.",
 )
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="How often a call is made again that failed for a passing reason, such as the network. "
+    "Default: as the session has it, else 4.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Write the answer and nothing else.")
 @log_option
 @click.pass_context
@@ -90,6 +98,7 @@ def run(
     system: str | None,
     thinking: ThinkingLevel | None,
     script: Path | None,
+    retries: int | None,
     quiet: bool,
     path: Path,
 ) -> int:
@@ -102,6 +111,8 @@ def run(
     """
     if prompt is None and session is None:
         raise click.UsageError("give a PROMPT, or the session to go on with: --session NAME", ctx)
+    if session is not None and not session:
+        raise click.UsageError("the name of the session is empty", ctx)
     text, system_prompt = _prompt(prompt, ctx), _system(system)
     tools = load_tools(tool_names)
     providers: list[Provider] = []
@@ -121,7 +132,7 @@ def run(
         Interrupts(lambda: screen.note(telling)) as interrupts,
         open(path, providers=providers) as runtime,
     ):
-        name = session or _free_name(runtime)
+        name = _free_name(runtime) if session is None else session
         _check(runtime, name, path, text, model, tools, screen)
         held = runtime.session(
             name,
@@ -130,7 +141,9 @@ def run(
             tools=tools,
             system_prompt=system_prompt,
             thinking_level=thinking,
+            max_retries=retries,
         )
+        Retries(runtime.log, held.stream, screen.note).start()
         return _Conversation(held, screen, interrupts).hold(text)
 
 

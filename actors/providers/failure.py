@@ -12,12 +12,16 @@ EXCERPT = 400
 
 
 class ReplyError(Exception):
-    """A reply that failed, by kind. Never leaves the providers: it becomes a `Finish`."""
+    """A reply that failed, by kind. Never leaves the providers: it becomes a `Finish`.
 
-    def __init__(self, kind: ErrorKind, message: str) -> None:
+    `retry_after` are the seconds that the server asks to be left alone for.
+    """
+
+    def __init__(self, kind: ErrorKind, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
         self.message = message
+        self.retry_after = retry_after
 
 
 _BY_STATUS: dict[int, ErrorKind] = {
@@ -57,7 +61,7 @@ _WORDS: tuple[tuple[str, ErrorKind], ...] = (
 def kind_of(status: int | None, words: str) -> ErrorKind:
     """The kind of an error, from its HTTP status (None where there is none) and its words.
 
-    A server's fault that says no more (500, 502) is `unknown`.
+    A server's fault that says no more (500, 502) is `unknown`; see `refusal`.
     """
     if _QUOTA.search(words):
         return "auth"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+
 import httpx
 import msgspec
 
@@ -26,11 +30,12 @@ async def refusal(response: httpx.Response) -> ReplyError:
         told = None
     words = told.message if told else excerpt(text)
     message = f"HTTP {status}" + (f": {words}" if words else "")
-    if response.headers.get("retry-after"):
-        message += f" (retry after: {response.headers['retry-after']})"
     if status == 404 and told is None:
         message += f". Nothing answers at {response.request.url}: is base_url right?"
-    return ReplyError(kind_of(status, text), message)
+    kind = kind_of(status, text)
+    if kind == "unknown" and status >= 500:
+        kind = "overloaded"  # it cannot now, whatever the reason: later it may
+    return ReplyError(kind, message, _wait(response.headers))
 
 
 async def _text(response: httpx.Response) -> str:
@@ -43,6 +48,19 @@ async def _text(response: httpx.Response) -> str:
     except httpx.TransportError:
         pass  # the status is known, and what came of the body is enough
     return body[:BODY_LIMIT].decode("utf-8", "replace")
+
+
+def _wait(headers: httpx.Headers) -> float | None:
+    """The seconds of a `Retry-After`, which gives them, or a date."""
+    given = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(given)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):  # no date; or one without a zone
+            return None
+    return max(seconds, 0.0) if isfinite(seconds) else None
 
 
 def no_answer(error: httpx.TransportError, url: str, timeout: float) -> ReplyError:

@@ -209,6 +209,7 @@ class OpenAIChat:
             stop_reason="error",
             error_kind=error.kind,
             error_message=canonical_text(redacted(message, secrets)),
+            retry_after=error.retry_after,
         )
 
 

@@ -31,11 +31,21 @@ _FOREIGN = "{} is an LMDB file, but not a log: choose another path"
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """The tables of a log, see DESIGN section 4."""
+    """The tables of a log.
+
+    Attributes:
+        log: position (8 bytes, big-endian) -> record.
+        streams: uid + first version of a record (8 bytes, big-endian) -> its position; and, behind
+            those, uid + `END` -> what is known of the stream's end. They stand together, so that
+            an append touches one page for both. All of it can be restored from `log`.
+        names: name -> uid. Can be restored, too.
+        bodies: uid + version -> salt and body, where they stand outside their record.
+        blobs: digest -> bytes.
+        meta: format and secret of the log.
+    """
 
     log: lmdb._Database
-    index: lmdb._Database
-    heads: lmdb._Database
+    streams: lmdb._Database
     names: lmdb._Database
     bodies: lmdb._Database
     blobs: lmdb._Database

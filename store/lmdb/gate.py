@@ -7,6 +7,7 @@ and a resize, a reopening and a fork take the slot, shut the gate, and wait unti
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from threading import Condition, Lock, Thread, current_thread
 from time import monotonic
@@ -55,7 +56,9 @@ class Gate:
 
 
 class Slot:
-    """The turn to write. A thread that dies with it is noticed by who waits for it.
+    """The turn to write: first come, first served, so that a busy writer starves nobody.
+
+    A thread that dies in its turn is noticed by those who wait.
 
     Args:
         bury: called under the slot's lock to end what the dead thread had begun.
@@ -63,9 +66,9 @@ class Slot:
 
     def __init__(self, bury: Callable[[], None]) -> None:
         self._lock = Lock()
-        self._freed = Condition(self._lock)
+        self._passed = Condition(self._lock)
         self._owner: Thread | None = None
-        self._waiting = 0
+        self._queue: deque[Thread] = deque()
         self._bury = bury
 
     def take(self, timeout: float | None = None) -> bool:
@@ -76,13 +79,22 @@ class Slot:
         """
         me = current_thread()
         with self._lock:
-            if self._owner is not None:
+            if self._owner is None:
+                self._owner = me
+                return True
+            if self._owner is me:
+                raise BugError("a batch was begun inside another one of the same thread")
+            self._queue.append(me)
+            try:
+                self._wait(me, None if timeout is None else monotonic() + timeout)
+            except BaseException:
                 if self._owner is me:
-                    raise BugError("a batch was begun inside another one of the same thread")
-                if not self._wait(timeout):
-                    return False
-            self._owner = me
-            return True
+                    self._pass_on()
+                raise
+            finally:
+                if self._owner is not me and me in self._queue:
+                    self._queue.remove(me)
+            return self._owner is me
 
     def mine(self) -> bool:
         """Whether it is this thread's turn."""
@@ -95,22 +107,22 @@ class Slot:
     def free(self) -> None:
         """Let the next one have it."""
         with self._lock:
-            self._owner = None
-            if self._waiting:
-                self._freed.notify()
+            self._pass_on()
 
-    def _wait(self, timeout: float | None) -> bool:
-        end = None if timeout is None else monotonic() + timeout
-        self._waiting += 1
-        try:
-            while (owner := self._owner) is not None:
-                if not owner.is_alive():
-                    self._bury()
-                    return True
-                left = PATIENCE if end is None else min(PATIENCE, end - monotonic())
-                if left <= 0:
-                    return False
-                self._freed.wait(left)
-            return True
-        finally:
-            self._waiting -= 1
+    def _wait(self, me: Thread, deadline: float | None) -> None:
+        while self._owner is not me:
+            if self._owner is not None and not self._owner.is_alive():
+                self._bury()
+                self._pass_on()
+                continue
+            left = PATIENCE if deadline is None else min(PATIENCE, deadline - monotonic())
+            if left <= 0:
+                return
+            self._passed.wait(left)
+
+    def _pass_on(self) -> None:
+        if self._queue:
+            self._owner = self._queue.popleft()
+            self._passed.notify_all()
+        else:
+            self._owner = None

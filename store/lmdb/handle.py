@@ -71,6 +71,7 @@ def open_handle(path: str, *, writable: bool, durable: bool, map_size: int) -> H
                 readahead=False,
                 max_readers=MAX_READERS,
                 max_dbs=MAX_TABLES,
+                max_spare_txns=0,  # a spare would keep its reader's place across a fork
                 lock=locked,
             )
             break

@@ -31,6 +31,7 @@ class LmdbLog(ReadableLog):
         self._environment = environment
         self._readonly = readonly
         self._closed = False
+        self._batch: LmdbBatch | None = None
 
     @classmethod
     def open(
@@ -84,12 +85,15 @@ class LmdbLog(ReadableLog):
             raise LogAccessError(
                 f"the log {self._path} was opened for looking only: open it without `readonly`"
             )
-        return LmdbBatch(self._environment, self._check_open)
+        self._batch = LmdbBatch(self._environment, self._check_open)
+        return self._batch
 
     def close(self) -> None:
         """See `refold.store.log.Log.close`."""
         if not self._closed:
             self._closed = True
+            if self._batch is not None and self._batch.is_mine():
+                self._batch.abort()
             with self._environment.changed:
                 self._environment.changed.notify_all()
             give_back(self._environment)

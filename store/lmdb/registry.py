@@ -8,6 +8,7 @@ from threading import RLock
 from refold.store.lmdb.environment import Environment
 from refold.store.lmdb.files import identity
 
+# Always taken last: nobody waits for a batch to end while holding it.
 _lock = RLock()
 _open: dict[tuple[int, int], Environment] = {}
 
@@ -19,43 +20,49 @@ def share(path: str, writable: bool, durable: bool, map_size: int) -> Environmen
         environment = _open.get(key)
         if environment is None:
             environment = _open[key] = Environment(path, writable, durable, map_size)
-        else:
-            environment.strengthen(writable, durable)
         environment.users += 1
-        return environment
+    try:
+        environment.strengthen(writable, durable)
+    except BaseException:
+        give_back(environment)
+        raise
+    return environment
 
 
 def give_back(environment: Environment) -> None:
-    """One user less; the last one closes it."""
+    """One user less; the last one closes it, when the last transaction of any thread is over."""
     with _lock:
         environment.users -= 1
+        if environment.users:
+            return
+    with environment.alone(), _lock:
         if environment.users == 0:
             for key in [key for key, shared in _open.items() if shared is environment]:
                 del _open[key]
-            environment.close()
+            environment.close_handle()
 
 
 _quiet: dict[int, bool] = {}
 
 
 def _before_fork() -> None:
-    _lock.acquire()
-    for environment in _open.values():
+    for environment in list(_open.values()):
         _quiet[id(environment)] = environment.before_fork()
+    _lock.acquire()
 
 
 def _after_fork_in_parent() -> None:
-    for environment in _open.values():
+    _lock.release()
+    for environment in list(_open.values()):
         if _quiet.pop(id(environment), False):
             environment.after_fork_in_parent()
-    _lock.release()
 
 
 def _after_fork_in_child() -> None:
-    # Locked by this very thread, just before.
+    # The lock belongs to this very thread, as it did in the parent.
+    _lock.release()
     for environment in _open.values():
         environment.after_fork_in_child(_quiet.pop(id(environment), False))
-    _lock.release()
 
 
 if hasattr(os, "register_at_fork"):

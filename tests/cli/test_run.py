@@ -90,6 +90,21 @@ def test_an_error_of_the_model_is_the_exit_code(refold: Refold) -> None:
     assert done.err.splitlines()[-1] == "refold: it is broken"
 
 
+def test_a_call_that_is_made_again_says_so(refold: Refold) -> None:
+    busy = {"content": "Well", "error_kind": "overloaded", "error_message": "come back later"}
+    refold.write("busy.json", [busy, "Hello."])
+    done = refold("run", "Hi", "--script", "busy.json")
+    assert (done.code, done.out) == (0, "Well\nHello.\n")
+    assert done.err.startswith("come back later (trying again in 0.5 s)\n")
+
+
+def test_calls_are_made_again_as_often_as_is_said(refold: Refold) -> None:
+    busy = {"error_kind": "overloaded", "error_message": "come back later"}
+    refold.write("busy.json", [busy, "Hello."])
+    done = refold("run", "Hi", "--script", "busy.json", "--retries", "0", "-q")
+    assert (done.code, done.out, done.err) == (1, "", "refold: come back later\n")
+
+
 def test_an_answer_that_is_cut_off_says_so(refold: Refold) -> None:
     refold.write("long.json", [{"content": "Once upon", "stop_reason": "length"}])
     done = refold("run", "Tell", "--script", "long.json")

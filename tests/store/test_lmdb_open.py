@@ -18,7 +18,7 @@ from refold.events.errors import (
     NewerFormatError,
     NotALogError,
 )
-from refold.store import LmdbLog, verify
+from refold.store import LmdbLog
 from refold.store.lmdb import files
 from tests.store.contract import NOW
 from tests.store.making import event, events, numbers, uid
@@ -164,9 +164,10 @@ def test_a_maker_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     for step in ("_write_empty", "_publish"):
-        with monkeypatch.context() as patch, pytest.raises(LogAccessError, match="df -h"):
-            patch.setattr(files, step, full)
+        monkeypatch.setattr(files, step, full)
+        with pytest.raises(LogAccessError, match="df -h"):
             LmdbLog.open(path)
+        monkeypatch.undo()
         assert not path.exists()
 
 

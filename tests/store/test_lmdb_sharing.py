@@ -48,14 +48,12 @@ def test_logs_on_one_folder_share_what_they_see(path: Path) -> None:
     "spell",
     [
         lambda path: str(path) + "/",
-        lambda path: os.path.relpath(path),
+        os.path.relpath,
         lambda path: path.parent / "." / path.name / ".." / path.name,
         lambda path: path.parent / "link",
     ],
 )
-def test_a_log_is_the_same_by_any_spelling(
-    path: Path, spell: Callable[[Path], str | Path]
-) -> None:
+def test_a_log_is_the_same_by_any_spelling(path: Path, spell: Callable[[Path], str | Path]) -> None:
     (path.parent / "link").symlink_to(path)
     stream = uid()
     with LmdbLog.open(path) as one, LmdbLog.open(spell(path)) as two:
@@ -166,6 +164,37 @@ def test_closing_waits_for_the_batch_of_another_thread(path: Path) -> None:
         assert log.head(stream) is None
 
 
+def test_closing_inside_a_batch_undoes_it(path: Path) -> None:
+    stream = uid()
+    other = LmdbLog.open(path)
+    for shared in (True, False):
+        log = LmdbLog.open(path)
+        if not shared:
+            other.close()
+        batch = log.batch()
+        batch.append(stream, 0, events(1), time=NOW)
+        log.close()
+        for use in (batch.commit, lambda: batch.claim(stream, "me")):  # noqa: B023
+            with pytest.raises(BugError):
+                use()
+        batch.abort()
+        with LmdbLog.open(path) as again:
+            assert again.head(stream) is None
+            again.claim(uid(), "somebody")
+
+
+def test_a_batch_whose_log_was_closed_lets_the_next_one_in(path: Path) -> None:
+    with LmdbLog.open(path) as other, ThreadPoolExecutor(1) as pool:
+        log = LmdbLog.open(path)
+        batch = log.batch()
+        batch.append(uid(), 0, events(1), time=NOW)
+        pool.submit(log.close).result()
+        with pytest.raises(ClosedError):
+            batch.commit()
+        other.append(uid(), 0, events(2), time=NOW)
+        assert len(list(other.streams())) == 1
+
+
 # Threads
 
 
@@ -179,9 +208,7 @@ def test_a_batch_belongs_to_its_thread(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_thread_that_dies_in_a_batch_takes_only_that_batch_along(
-    path: Path, kept: bool
-) -> None:
+def test_a_thread_that_dies_in_a_batch_takes_only_that_batch_along(path: Path, kept: bool) -> None:
     stream = uid()
     abandoned = []
     with LmdbLog.open(path) as log:
@@ -385,7 +412,7 @@ def test_a_reader_that_was_left_alone_pins_no_pages(tmp_path: Path) -> None:
                     batch.append(stream, n, events(n), time=NOW)
             readings = [log.read(stream), log.read_all(), log.follow()] if idle else []
             for reading in readings:
-                next(reading)  # type: ignore[call-overload]
+                next(reading)
             for n in range(600, 1200):
                 log.append(stream, n, [event(n, b"x" * 500)], time=NOW)
         return (path / "data.mdb").stat().st_size
@@ -462,7 +489,11 @@ def test_a_claim_of_another_process_fences(path: Path) -> None:
     with LmdbLog.open(path) as log:
         epoch = log.claim(stream, "here")
         log.append(stream, 0, events(1), time=NOW, epoch=epoch)
-        run("LmdbLog.open(sys.argv[1]).claim(bytes.fromhex(sys.argv[2]), 'there')", path, stream.hex())
+        run(
+            "LmdbLog.open(sys.argv[1]).claim(bytes.fromhex(sys.argv[2]), 'there')",
+            path,
+            stream.hex(),
+        )
         with pytest.raises(Exception, match="there"):
             log.append(stream, 1, events(2), time=NOW, epoch=epoch)
         assert log.append(stream, ANY, events(3), time=NOW).version == 2

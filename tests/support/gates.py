@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
-PATIENCE = 30.0
+PATIENCE = 5.0
 """Seconds after which a wait that should have been short fails its test."""
 
 

@@ -109,15 +109,6 @@ class AsyncSession(SessionCore):
         finally:
             end()
 
-    def running(self) -> AsyncRun | None:
-        """As `Session.running`."""
-        run = AsyncRun(self._engine.hub, self.stream, self._engine.contents(self.stream))
-        state = self.machine
-        if state.phase is Phase.IDLE:
-            return None
-        run.begin(state.version + 1)
-        return run
-
     async def _run(self, offer: Offer) -> AsyncRun:
         run = AsyncRun(self._engine.hub, self.stream, self._engine.contents(self.stream))
         version = await asyncio.wrap_future(self._enter(offer))

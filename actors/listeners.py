@@ -48,7 +48,9 @@ async def notify(
         while waiting := [listener for listener in listeners() if listener not in told]:
             told.append(waiting[0])
             try:
-                await asyncio.wait_for(called(waiting[0], pool, event), limit)
+                # In this very task: from one of its own a SystemExit would end the event loop.
+                async with asyncio.timeout(limit):
+                    await called(waiting[0], pool, event)
             except asyncio.CancelledError:
                 raise
             except TimeoutError as error:  # the limit's has no words of its own

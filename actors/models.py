@@ -168,10 +168,10 @@ class Models(LoopActor):
             gatherer.finish(
                 replied(request, stop.said(finish), gatherer, state.active.tools, self._clock())
             )
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GeneratorExit):
             gatherer.drop()
             raise
-        except Exception as error:  # what a provider raises is the outcome of its call
+        except BaseException as error:  # what a provider raises is the outcome of its call
             gatherer.drop()
             self._failed(perform, effect, error)
         finally:
@@ -193,7 +193,7 @@ class Models(LoopActor):
             await asyncio.wait_for(signal.wait_async(), wait.delay / 1000)
         self._offer(perform, (Offer(inputs.RetryDue(call=wait.call)),), None)
 
-    def _failed(self, perform: Perform, effect: effects.CallModel, error: Exception) -> None:
+    def _failed(self, perform: Perform, effect: effects.CallModel, error: BaseException) -> None:
         provider, _, model = perform.state.active.model.partition("/")
         failure = Failure(
             message=canonical_text(str(error)) or type(error).__name__,

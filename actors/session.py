@@ -127,18 +127,6 @@ class Session(SessionCore):
         finally:
             end()
 
-    def running(self) -> Run | None:
-        """The run that is active, to be followed from its next event on; None at rest.
-
-        So a run that was cut off, and goes on since the session was opened, can be watched.
-        """
-        run = Run(self._engine.hub, self.stream, self._engine.contents(self.stream))
-        state = self.machine  # read once the watch stands, so that nothing falls between
-        if state.phase is Phase.IDLE:
-            return None
-        run.begin(state.version + 1)
-        return run
-
     def _run(self, offer: Offer) -> Run:
         run = Run(self._engine.hub, self.stream, self._engine.contents(self.stream))
         version = self._enter(offer).result()

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from benchmarks.report import Aim, arguments, machine
 
@@ -45,14 +46,17 @@ def main() -> int:
     return len(failed)
 
 
-def _run(name: str, folder: Path, quick: bool) -> dict | None:
+def _run(name: str, folder: Path, quick: bool) -> dict[str, Any] | None:
     """What a benchmark found, or None if it did not come to an end."""
     with tempfile.TemporaryDirectory() as place:
         found = Path(place) / "report.json"
         command = [sys.executable, "-m", f"benchmarks.{name}"]
         command += ["--json", str(found), "--dir", str(folder), *["--quick"] * quick]
         subprocess.run(command, check=False)
-        return json.loads(found.read_text()) if found.exists() else None
+        report: dict[str, Any] | None = None
+        if found.exists():
+            report = json.loads(found.read_text())
+        return report
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def measure(setting: Setting) -> Report:
         report.at_most(f"growth of `{name}`, exponent", grown[name], 1.05)
     half = median(found["the state at half of it", last])
     whole = median(found["fold: the state at the end", last])
-    report.at_most("the state at half of it, x that at the end", half / whole, 0.55)
+    report.at_most("the state at half of it, x that at the end", half / whole, 0.6)
     return report
 
 

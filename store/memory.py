@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import urandom
-from threading import Condition, Lock, get_ident
+from threading import Condition, Lock, Thread, current_thread
 from time import monotonic
 from types import TracebackType
 from typing import Self, TypeVar
@@ -15,6 +15,7 @@ from refold.store.appending import append_to, claim_in
 from refold.store.kept import Kept, Staged
 from refold.store.log import Appended, Expected
 from refold.store.reading import ReadableLog
+from refold.store.slot import Slot
 from refold.store.tables import Draft, View
 
 T = TypeVar("T")
@@ -26,6 +27,7 @@ class MemoryBatch:
     def __init__(self, log: MemoryLog, staged: Staged) -> None:
         self._log = log
         self._staged: Staged | None = staged
+        self._thread = current_thread()
 
     def append(
         self,
@@ -39,30 +41,37 @@ class MemoryBatch:
         blobs: Sequence[tuple[bytes, bytes]] = (),
     ) -> Appended:
         """See `refold.store.log.Batch.append`."""
-        draft = self._open()
+        draft = self._usable()
         return append_to(draft, self._log.key, stream, expected, events, time, epoch, cause, blobs)
 
     def claim(self, stream: bytes, owner: str) -> int:
         """See `refold.store.log.Batch.claim`."""
-        return claim_in(self._open(), stream, owner)
+        return claim_in(self._usable(), stream, owner)
 
     def commit(self) -> None:
         """See `refold.store.log.Batch.commit`."""
-        staged = self._open()
+        staged = self._usable()
         self._staged = None
-        self._log._end_batch(staged)
+        self._log._end_batch(self._thread, staged)
 
     def abort(self) -> None:
         """See `refold.store.log.Batch.abort`."""
         if self._staged is not None:
             self._staged = None
-            self._log._end_batch(None)
+            self._log._end_batch(self._thread, None)
 
-    def _open(self) -> Staged:
-        if self._staged is None:
+    def _usable(self) -> Staged:
+        staged = self._staged
+        if staged is None:
             raise BugError("a batch was used after its end")
-        self._log._check_open()
-        return self._staged
+        if self._thread is not current_thread():
+            raise BugError("a batch was used on a thread that did not begin it")
+        try:
+            self._log._check_open()
+        except ClosedError:
+            self.abort()
+            raise
+        return staged
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +97,7 @@ class MemoryLog(ReadableLog):
         self._ticks = 0
         self._closed = False
         self._changed = Condition(Lock())
-        self._writer: int | None = None
+        self._slot = Slot(bury=lambda: None)
 
     @property
     def key(self) -> bytes:
@@ -105,8 +114,8 @@ class MemoryLog(ReadableLog):
         What was not committed is gone, and this log is closed, so that nothing that still runs
         in the old process can write.
         """
-        after = MemoryLog()
         self.close()
+        after = MemoryLog()
         after._kept, after._key = self._kept, self._key
         return after
 
@@ -117,24 +126,23 @@ class MemoryLog(ReadableLog):
             self._changed.notify_all()
 
     def _begin_batch(self) -> Staged:
-        me = get_ident()
-        with self._changed:
-            if self._writer == me:
-                raise BugError("a batch was begun inside another one of the same thread")
-            while self._writer is not None and not self._closed:
-                self._changed.wait()
-            self._check_open()
-            self._writer = me
-            return Staged(self._kept)
+        self._check_open()
+        self._slot.take()
+        return Staged(self._kept)
 
-    def _end_batch(self, staged: Staged | None) -> None:
-        with self._changed:
-            self._writer = None
-            self._changed.notify_all()
+    def _end_batch(self, thread: Thread, staged: Staged | None) -> None:
+        """End the batch of `thread`, unless it has died and its turn has passed on."""
+        if not self._slot.has(thread):
+            return
+        try:
             if staged is not None:
-                self._check_open()
-                staged.commit()
-                self._ticks += 1
+                with self._changed:
+                    self._check_open()
+                    staged.commit()
+                    self._ticks += 1
+                    self._changed.notify_all()
+        finally:
+            self._slot.free()
 
     def _look(self, question: Callable[[View], T]) -> T:
         with self._changed:
@@ -143,13 +151,13 @@ class MemoryLog(ReadableLog):
 
     def _rewrite(self, work: Callable[[View, Draft], T]) -> T:
         staged = self._begin_batch()
+        done = None
         try:
             answer = work(self._kept, staged)
-        except BaseException:
-            self._end_batch(None)
-            raise
-        self._end_batch(staged)
-        return answer
+            done = staged
+            return answer
+        finally:
+            self._end_batch(current_thread(), done)
 
     def _tick(self) -> int:
         self._check_open()

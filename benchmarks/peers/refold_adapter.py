@@ -234,9 +234,8 @@ def travel(work: str, args: Result) -> Result:
             for point in args["points"]:
                 past = archive.session("s")
                 begun = now()
-                seen = past.at(ends[point - 1]).messages
-                if reads:
-                    seen = list(seen)
+                messages = past.at(ends[point - 1]).messages
+                seen = list(messages) if reads else messages
                 taken.append(now() - begun)
                 assert len(seen) == point
             rows[name] = {"travel": benchlib.stats(taken)}
@@ -357,7 +356,7 @@ def _streamed(path: str, reply: Speech, interval: float) -> tuple[list[str], flo
     options = refold.Options(delta_interval=interval)
     with refold.open(path, providers=[Model(last=reply)], options=options) as runtime:
         session = runtime.session("s", model=MODEL)
-        pieces = []
+        pieces: list[str] = []
         begun = now()
         run = session.prompt("go")
         for happened in run:

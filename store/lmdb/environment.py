@@ -15,9 +15,10 @@ import lmdb
 
 from refold.events.errors import BugError, CorruptError, LogAccessError, RefoldError
 from refold.store.lmdb.faults import translated
-from refold.store.lmdb.gate import PATIENCE, Gate, Slot
+from refold.store.lmdb.gate import Gate
 from refold.store.lmdb.handle import Handle, open_handle
 from refold.store.lmdb.view import LmdbDraft, LmdbView
+from refold.store.slot import PATIENCE, Slot
 
 T = TypeVar("T")
 
@@ -116,7 +117,11 @@ class Environment:
                     if self._map_size < ROOMY:
                         handle = self._make_room(handle)
                     txn = handle.environment.begin(write=True)
-                    self._draft = LmdbDraft(txn, handle.tables)
+                    try:
+                        self._draft = LmdbDraft(txn, handle.tables)
+                    except BaseException:
+                        txn.abort()
+                        raise
                     return self._draft
             except lmdb.Error as error:
                 trouble = error
@@ -171,12 +176,13 @@ class Environment:
 
     def strengthen(self, writable: bool, durable: bool) -> None:
         """Be at least as able and as durable as a further log asks."""
-        writable, durable = writable or self.writable, durable or self.durable
-        if (writable, durable) != (self.writable, self.durable):
-            with self.alone():
-                self.close_handle()
-                self._open(writable, durable)
-                self.writable, self.durable = writable, durable
+        if (writable <= self.writable) and (durable <= self.durable):
+            return
+        with self.alone():
+            writable, durable = writable or self.writable, durable or self.durable
+            self.close_handle()
+            self._open(writable, durable)
+            self.writable, self.durable = writable, durable
 
     def close_handle(self) -> None:
         """Close the file; whoever does so is `alone`. The next use would open it again."""
@@ -208,7 +214,7 @@ class Environment:
 
     def _remedy(self, trouble: Exception | None, failed: Handle | None, doing: str) -> None:
         """Make good what a transaction could not be begun for; another thread may have done so."""
-        if failed is None or isinstance(trouble, lmdb.PanicError):
+        if failed is None or isinstance(trouble, lmdb.PanicError | lmdb.BadRslotError):
             self._reopen(failed)
         elif isinstance(trouble, lmdb.ReadersFullError):
             # Readers that were killed leave their places taken.

@@ -68,9 +68,12 @@ def data_file(path: str) -> str:
     return os.path.join(path, DATA)
 
 
-def identity(path: str) -> tuple[int, int]:
-    """What tells a log from others, whatever the spelling of its path."""
-    status = os.stat(data_file(path))
+def identity(path: str) -> tuple[int, int] | None:
+    """What tells a log from others, whatever the spelling of its path; None if there is none."""
+    try:
+        status = os.stat(data_file(path))
+    except OSError:
+        return None
     return status.st_dev, status.st_ino
 
 
@@ -162,6 +165,8 @@ def opened_tables(environment: lmdb.Environment, path: str) -> tuple[Databases, 
 
 
 def _check_magic(path: str) -> None:
+    # A plain close of a file drops the process's locks on it. LMDB's are on its lock file, which
+    # is never touched here.
     with open(data_file(path), "rb") as file:
         start = file.read(64)
     if not any(magic in start for magic in _MAGIC):

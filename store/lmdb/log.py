@@ -9,7 +9,6 @@ from typing import Literal, Self, TypeVar
 from refold.events.errors import ClosedError, InvalidArgumentError, LogAccessError
 from refold.store.lmdb.batch import LmdbBatch
 from refold.store.lmdb.environment import Environment
-from refold.store.lmdb.files import check_place, create_log
 from refold.store.lmdb.follow import wait_for_commit
 from refold.store.lmdb.handle import MAP_SIZE
 from refold.store.lmdb.registry import give_back, share
@@ -63,9 +62,13 @@ class LmdbLog(ReadableLog):
                 f"durability is {durability!r}: it can be 'durable' or 'relaxed'"
             )
         place = os.path.abspath(os.fspath(path))
-        if not check_place(place, create=create and not readonly):
-            create_log(place)
-        environment = share(place, not readonly, durability == "durable", map_size)
+        environment = share(
+            place,
+            create=create and not readonly,
+            writable=not readonly,
+            durable=durability == "durable",
+            map_size=map_size,
+        )
         return cls(place, environment, readonly)
 
     @property

@@ -6,20 +6,29 @@ import os
 from threading import RLock
 
 from refold.store.lmdb.environment import Environment
-from refold.store.lmdb.files import identity
+from refold.store.lmdb.files import check_place, create_log, identity
 
 # Always taken last: nobody waits for a batch to end while holding it.
 _lock = RLock()
-_open: dict[tuple[int, int], Environment] = {}
+_open: dict[tuple[int, int] | None, Environment] = {}
 
 
-def share(path: str, writable: bool, durable: bool, map_size: int) -> Environment:
-    """The environment of the log at `path`: the one that is open already, or a new one."""
+def share(path: str, *, create: bool, writable: bool, durable: bool, map_size: int) -> Environment:
+    """The environment of the log at `path`: the one that is open already, or a new one.
+
+    Args:
+        create: make a log if there is none.
+
+    Raises:
+        NotALogError, NewerFormatError, LogAccessError: see `LmdbLog.open`.
+    """
     with _lock:
-        key = identity(path)
-        environment = _open.get(key)
+        environment = _open.get(identity(path))
         if environment is None:
-            environment = _open[key] = Environment(path, writable, durable, map_size)
+            if not check_place(path, create):
+                create_log(path)
+            environment = Environment(path, writable, durable, map_size)
+            _open[identity(path)] = environment
         environment.users += 1
     try:
         environment.strengthen(writable, durable)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from refold import BugError, ClosedError, LogAccessError, Reply, Request, Session, tool
+from refold import AgentEnd, BugError, ClosedError, LogAccessError, Reply, Request, Session, tool
 from refold.actors.supervisor import MOST_DEATHS
 from tests.support.gates import PATIENCE, Gate
 from tests.support.logs import WatchedLog
 from tests.support.models import MODEL, Model, call, calls
 from tests.support.poison import ACTORS, Mortality, mortality
-from tests.support.sessions import await_rest, background, engine_of, opened, within
+from tests.support.sessions import await_event, await_rest, background, engine_of, opened, within
 
 
 @pytest.fixture(autouse=True)
@@ -130,7 +130,7 @@ def test_a_tool_that_must_not_run_twice_is_not_disturbed_by_the_death_of_others(
 def test_what_is_said_to_an_actor_while_it_is_dead_is_heard_when_it_lives(
     mortal: Mortality, actor: str
 ) -> None:
-    with opened(Model("hello")) as runtime:
+    with opened(Model(every=brain())) as runtime:
         session = runtime.session("s", model=MODEL)
         mortal.kill(engine_of(runtime), actor)
         with background(lambda: session.prompt("hi").result()) as result:
@@ -177,13 +177,14 @@ def test_an_append_that_was_in_flight_when_the_loop_died_is_gone_on_from(
     log, gate = WatchedLog(), Gate()
     with opened(Model(every=brain()), log=log) as runtime:
         session = runtime.session("s", model=MODEL)
+        watch = session.watch(after="end")
         log.before_commit = gate.wait
         with background(session.prompt, "hi"):
             gate.await_arrival()
             mortal.kill(engine_of(runtime), "Loop")
         gate.open()
         mortal.go_on()
-        await_rest(session)
+        await_event(watch, AgentEnd)
         is_alive(session)
         assert texts(session)[0] == "hi"
 

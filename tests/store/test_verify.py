@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +13,7 @@ import pytest
 
 from refold.events.errors import CorruptError, InvalidArgumentError
 from refold.events.record import Record, blob_digest, decode_record, encode_record
-from refold.store import LmdbLog, Log, MemoryLog, rebuild, verify
+from refold.store import ANY, LmdbLog, Log, MemoryLog, rebuild, verify
 from refold.store.lmdb.view import END
 from refold.store.reading import ReadableLog
 from refold.store.tables import Row, index_key, position_key
@@ -178,6 +180,27 @@ def test_an_untouched_log_is_well(damage: Tampering, stream: bytes) -> None:
 
 def test_an_empty_log_is_well(damage: Tampering) -> None:
     assert verify(damage.log).ok
+
+
+def test_a_log_can_be_checked_while_others_write(damage: Tampering, stream: bytes) -> None:
+    log = damage.log
+    done = threading.Event()
+
+    def write() -> None:
+        n = 0
+        while not done.is_set():
+            with log.batch() as batch:
+                batch.append(uid(), 0, [named(str(n)), event(n, LARGE)], time=NOW)
+                batch.append(stream, ANY, [event(n, b"body")], time=NOW)
+                batch.claim(stream, "me")
+            n += 1
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        reports = [verify(log) for _ in range(20)]
+        done.set()
+        writing.result()
+    assert [report.problems for report in reports] == [()] * 20
 
 
 def test_a_flipped_bit_in_a_header_is_found(damage: Tampering, stream: bytes) -> None:

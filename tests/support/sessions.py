@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import refold
-from refold import Options, Runtime, Session
+from refold import LifecycleEvent, Options, Runtime, Session
 from refold.actors.engine import Engine
 from refold.actors.providers.provider import Provider
 from refold.store.log import Log
@@ -30,6 +30,11 @@ def engine_of(runtime: Runtime) -> Engine:
 def await_rest(session: Session) -> None:
     """Wait until the session has settled, at most as long as tests have patience."""
     within(session.wait)
+
+
+def await_event(watch: Iterable[LifecycleEvent], kind: type[LifecycleEvent]) -> None:
+    """Wait until a watch, or a run, shows an event of a kind."""
+    within(lambda: next(event for event in watch if isinstance(event, kind)))
 
 
 def within(work: Any, *args: Any) -> Any:

@@ -166,6 +166,31 @@ def test_one_connection_serves_call_after_call() -> None:
     assert run(calls()).connections == 1
 
 
+def test_a_kept_connection_that_the_server_closes_is_replaced() -> None:
+    async def calls() -> tuple[list[str], Server]:
+        closed = Answer(status=0, end="reset")
+        async with Server(HELLO, closed, HELLO) as server:
+            server.release.set()
+            provider = provider_of(server)
+            texts = [(await outcome(provider)).text for _ in range(2)]
+            await provider.close()
+            return texts, server
+
+    texts, server = run(calls())
+    assert texts == ["Hello", "Hello"]
+    assert (server.connections, len(server.received)) == (2, 3)
+
+
+def test_a_call_over_a_new_connection_is_not_sent_twice() -> None:
+    async def sent() -> int:
+        async with Server(Answer(status=0, end="reset")) as server:
+            server.release.set()
+            await call(server)
+            return len(server.received)
+
+    assert run(sent()) == 1
+
+
 def test_many_calls_at_once() -> None:
     async def calls() -> list[str]:
         async with Server(HELLO, together=150) as server:

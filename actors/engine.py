@@ -144,7 +144,7 @@ class Engine:
         if self._closed:
             return
         self._closed = True
-        self._waiters.refuse_all(ClosedError("the runtime was closed"))
+        self._waiters.close(ClosedError("the runtime was closed"))
         for address in self._addresses.values():
             address.closing()
         for name in ("Supervisor", "Queues", "Models", "Tools", "Loop", "Reader", "Journal"):

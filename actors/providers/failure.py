@@ -12,12 +12,17 @@ EXCERPT = 400
 
 
 class ReplyError(Exception):
-    """A reply that failed, by kind. Never leaves the providers: it becomes a `Finish`."""
+    """A reply that failed, by kind. Never leaves the providers: it becomes a `Finish`.
 
-    def __init__(self, kind: ErrorKind, message: str) -> None:
+    Attributes:
+        retry_after: seconds that the server asks to be left alone for.
+    """
+
+    def __init__(self, kind: ErrorKind, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
         self.message = message
+        self.retry_after = retry_after
 
 
 _BY_STATUS: dict[int, ErrorKind] = {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from email.utils import parsedate_to_datetime
+from math import inf
+
 import httpx
 import msgspec
 
@@ -30,7 +33,27 @@ async def refusal(response: httpx.Response) -> ReplyError:
         message += f" (retry after: {response.headers['retry-after']})"
     if status == 404 and told is None:
         message += f". Nothing answers at {response.request.url}: is base_url right?"
-    return ReplyError(kind_of(status, text), message)
+    return ReplyError(kind_of(status, text), message, retry_after(response.headers))
+
+
+def retry_after(headers: httpx.Headers) -> float | None:
+    """The seconds that a server asks to be left alone for; None if it does not say.
+
+    `Retry-After` holds seconds or a date, which is looked at by the server's own clock.
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) * unit
+        except (KeyError, ValueError):
+            continue
+        if 0 <= seconds < inf:
+            return seconds
+    try:
+        until = parsedate_to_datetime(headers["retry-after"])
+        since = parsedate_to_datetime(headers["date"])
+        return max(0.0, (until - since).total_seconds())
+    except (KeyError, ValueError, TypeError):  # TypeError: one of them is without a zone
+        return None
 
 
 async def _text(response: httpx.Response) -> str:
@@ -60,4 +83,4 @@ def no_answer(error: httpx.TransportError, url: str, timeout: float) -> ReplyErr
 def broken_off(error: httpx.TransportError) -> ReplyError:
     """The error behind a reply whose connection broke."""
     why = str(error) or type(error).__name__
-    return ReplyError("protocol", f"the reply is cut off: the connection broke ({why})")
+    return ReplyError("network", f"the reply is cut off: the connection broke ({why})")

@@ -99,13 +99,10 @@ class AsyncSession(SessionCore):
 
     async def wait(self) -> None:
         """As `Session.wait`."""
-        loop = asyncio.get_running_loop()
-        changed = asyncio.Event()
-        end = self._engine.hub.watch(self.stream, lambda _: loop.call_soon_threadsafe(changed.set))
+        settled, end = self._settling()
         try:
-            while self.machine.phase is not Phase.IDLE:
-                await changed.wait()
-                changed.clear()
+            if self.is_busy:
+                await asyncio.wrap_future(settled)
         finally:
             end()
 

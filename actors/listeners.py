@@ -42,9 +42,9 @@ async def notify(
                 async with asyncio.timeout(limit) as time:
                     await called(waiting[0], pool, event)
             except Exception as error:
-                if time.expired():
-                    error = TimeoutError(f"a listener took over {limit:g} s")
-                return _failure(error, message.states[number + 1], clock)
+                late = TimeoutError(f"a listener took over {limit:g} s")
+                why = late if time.expired() else error
+                return _failure(why, message.states[number + 1], clock)
     return None
 
 

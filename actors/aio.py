@@ -22,7 +22,6 @@ from refold.events.agent import inputs
 from refold.events.agent.inputs import QueueName
 from refold.events.agent.messages import Image, Message, ThinkingLevel
 from refold.events.agent.settings import IdleQueue, QueueMode, ToolExecution
-from refold.events.agent.state import Phase
 from refold.events.errors import ClosedError
 from refold.events.fact import Offer
 from refold.store.log import Log
@@ -99,13 +98,10 @@ class AsyncSession(SessionCore):
 
     async def wait(self) -> None:
         """As `Session.wait`."""
-        loop = asyncio.get_running_loop()
-        changed = asyncio.Event()
-        end = self._engine.hub.watch(self.stream, lambda _: loop.call_soon_threadsafe(changed.set))
+        settled, end = self._settling()
         try:
-            while self.machine.phase is not Phase.IDLE:
-                await changed.wait()
-                changed.clear()
+            if self.is_busy:
+                await asyncio.wrap_future(settled)
         finally:
             end()
 

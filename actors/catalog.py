@@ -20,15 +20,20 @@ class Catalog:
         self._lock = threading.Lock()
         self._providers = list(providers)
 
-    def full_name(self, model: str) -> str:
+    def full_name(self, model: str, *, check: bool = True) -> str:
         """The name with its provider: `local` is `local/smollm2-135m-instruct`.
+
+        Args:
+            check: have the provider say now whether the model can be called.
 
         Raises:
             InvalidArgumentError: no such provider or model.
         """
         with self._lock:
             name = full_name(model, self._providers)
-            resolve(name, self._providers).check(name.partition("/")[2])
+            provider = resolve(name, self._providers)
+            if check:
+                provider.check(name.partition("/")[2])
         return name
 
     def resolve(self, model: str) -> Provider:

@@ -73,6 +73,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULTS = Options()
 
+PARTING = 1.0
+"""Seconds that async functions have to end when the runtime is closed."""
+
 
 class Engine:
     """Starts the actors at once; `close` stops them.
@@ -144,7 +147,7 @@ class Engine:
         if self._closed:
             return
         self._closed = True
-        self._waiters.refuse_all(ClosedError("the runtime was closed"))
+        self._waiters.close(ClosedError("the runtime was closed"))
         for address in self._addresses.values():
             address.closing()
         for name in ("Supervisor", "Queues", "Models", "Tools", "Loop", "Reader", "Journal"):
@@ -243,12 +246,21 @@ class _BackgroundLoop:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self.loop.run_forever, name="refold-events", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, name="refold-events", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
+
+    def _run(self) -> None:
+        self.loop.run_forever()
+        # What was cancelled gets the time to tidy up, such as to end its processes.
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            if not task.cancelling():  # a second time would disturb its tidying up
+                task.cancel()
+        if tasks:
+            self.loop.run_until_complete(asyncio.wait(tasks, timeout=PARTING))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         self.loop.close()

@@ -34,7 +34,7 @@ def fate_of(past: Past, item: int) -> Fate:
     """
     fate: Fate | None = None
     turns = 0
-    for _, fact, state in past.steps():
+    for before, fact, state in past.steps():
         if isinstance(fact, facts.TurnStart):
             turns += 1
         if state.version == item and isinstance(fact, inputs.Queued):
@@ -47,7 +47,9 @@ def fate_of(past: Past, item: int) -> Fate:
             return Fate(status="cancelled", version=state.version)
         if isinstance(fact, inputs.Cleared) and item in fact.items:
             return Fate(status="cleared", version=state.version)
-        if isinstance(fact, inputs.ResetRequested):
+        if isinstance(fact, inputs.ResetRequested) and any(
+            each.id == item for each in before.waiting
+        ):
             return Fate(status="cleared", version=state.version)
     if fate is None:
         raise InvalidArgumentError(f"no message was ever queued with the id {item}")

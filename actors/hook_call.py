@@ -8,8 +8,8 @@ from typing import Any
 
 from refold.actors.contents import StreamContents
 from refold.actors.kit import Kits
-from refold.actors.listeners import called
 from refold.actors.signal import AbortSignal
+from refold.actors.user_code import called
 from refold.events.agent import effects
 from refold.events.agent.contents import Conversation
 from refold.events.agent.state import Phase, Run, SessionState

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from refold.actors import run_hooks, tool_hooks
@@ -42,16 +41,11 @@ async def outcome(call: HookCall) -> Offer:
     """Call a hook; what it returned, or that it raised, as an input."""
     try:
         return await RULES[call.effect.hook](call)
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        return _raised(call, RuntimeError("the hook was cancelled"))
-    except BaseException as error:  # a hook's SystemExit is its failure, no more
+    except Exception as error:
         return _raised(call, error)
 
 
-def _raised(call: HookCall, error: BaseException) -> Offer:
+def _raised(call: HookCall, error: Exception) -> Offer:
     provider, _, model = call.run.model.partition("/")
     failure = Failure(
         message=canonical_text(str(error)) or type(error).__name__,

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from refold.actors.kit import Listener
 from refold.actors.messages import Notify
+from refold.actors.user_code import called
 from refold.events.agent import inputs
 from refold.events.agent.bodies import Failure, encode
 from refold.events.agent.contents import Contents
 from refold.events.agent.projection import project
 from refold.events.canonical import canonical_text
 from refold.events.fact import Offer
-
-
-async def called(function: Callable[..., Any], pool: ThreadPoolExecutor, *args: Any) -> Any:
-    """The result of a user's function: awaited if it is async, on a thread if it is not."""
-    if inspect.iscoroutinefunction(function):
-        return await function(*args)
-    loop = asyncio.get_running_loop()
-    value = await loop.run_in_executor(pool, function, *args)
-    return await value if inspect.isawaitable(value) else value
 
 
 async def notify(
@@ -48,20 +39,16 @@ async def notify(
         while waiting := [listener for listener in listeners() if listener not in told]:
             told.append(waiting[0])
             try:
-                # In this very task: from one of its own a SystemExit would end the event loop.
-                async with asyncio.timeout(limit):
+                async with asyncio.timeout(limit) as time:
                     await called(waiting[0], pool, event)
-            except asyncio.CancelledError:
-                raise
-            except TimeoutError as error:  # the limit's has no words of its own
-                late = error if error.args else TimeoutError(f"a listener took over {limit:g} s")
-                return _failure(late, message.states[number + 1], clock)
-            except BaseException as error:  # a listener's SystemExit is its failure, no more
-                return _failure(error, message.states[number + 1], clock)
+            except Exception as error:
+                late = TimeoutError(f"a listener took over {limit:g} s")
+                why = late if time.expired() else error
+                return _failure(why, message.states[number + 1], clock)
     return None
 
 
-def _failure(error: BaseException, state: Any, clock: Callable[[], int]) -> Offer:
+def _failure(error: Exception, state: Any, clock: Callable[[], int]) -> Offer:
     provider, _, model = (state.run.model if state.run else "").partition("/")
     failure = Failure(
         message=canonical_text(str(error)) or type(error).__name__,

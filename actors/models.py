@@ -14,12 +14,12 @@ from refold.actors.actor import Address, LoopActor
 from refold.actors.contents import StreamContents
 from refold.actors.gatherer import Gatherer
 from refold.actors.kit import Kits
-from refold.actors.listeners import called
 from refold.actors.messages import Accepted, Message, Offered, Perform, Refused, Restarted
 from refold.actors.providers.provider import Finish, Provider, StreamEvent
 from refold.actors.reply import replied
 from refold.actors.signal import AbortSignal
 from refold.actors.signals import Signals
+from refold.actors.user_code import called, is_being_cancelled, tamed
 from refold.events.agent import bodies, effects, inputs
 from refold.events.agent.bodies import Failure
 from refold.events.agent.context import request_of
@@ -43,10 +43,9 @@ class _Stop:
     """Why a call should end before its time: its run was aborted, or a message cannot wait."""
 
     def __init__(self, run: AbortSignal) -> None:
-        self.signal = AbortSignal()
+        self.signal, self.over = run.linked()
         self._run = run
         self._interrupted = False
-        self.over = run.on_abort(self.signal.set)
 
     def interrupt(self) -> None:
         self._interrupted = True
@@ -109,10 +108,7 @@ class Models(LoopActor):
                 if credit is not None:
                     credit()
             case Perform(effect=effects.CallModel() as effect):
-                key = (message.stream, effect.call)
-                task = self.loop.create_task(self._call(message, effect))
-                self._calls[key] = task
-                task.add_done_callback(lambda _: self._calls.pop(key, None))
+                self._begin(message, effect)
             case Perform(effect=effects.Wait() as wait):
                 key = (message.stream, -wait.call)
                 self._calls[key] = task = self.loop.create_task(self._wait(message, wait))
@@ -139,12 +135,21 @@ class Models(LoopActor):
         """Its calls are made again by the next one."""
         self.on_stop()
 
-    async def _call(self, perform: Perform, effect: effects.CallModel) -> None:
-        state = perform.state
+    def _begin(self, perform: Perform, effect: effects.CallModel) -> None:
         key = (perform.stream, effect.call)
-        stop = self._stops[key] = _Stop(
-            self._signals.of(perform.stream, state.active.number, effect.aborted)
-        )
+        run = perform.state.active.number
+        # There before the call is: it can be interrupted from here on.
+        stop = self._stops[key] = _Stop(self._signals.of(perform.stream, run, effect.aborted))
+        self._calls[key] = task = self.loop.create_task(self._call(perform, effect, stop))
+
+        def ended(_: Any) -> None:
+            stop.over()
+            del self._stops[key], self._calls[key]
+
+        task.add_done_callback(ended)
+
+    async def _call(self, perform: Perform, effect: effects.CallModel, stop: _Stop) -> None:
+        state = perform.state
         gatherer = Gatherer(
             call=effect.call,
             interval=self._interval,
@@ -168,22 +173,23 @@ class Models(LoopActor):
             gatherer.finish(
                 replied(request, stop.said(finish), gatherer, state.active.tools, self._clock())
             )
-        except (asyncio.CancelledError, GeneratorExit):
-            gatherer.drop()
-            raise
         except BaseException as error:  # what a provider raises is the outcome of its call
             gatherer.drop()
-            self._failed(perform, effect, error)
-        finally:
-            stop.over()
-            del self._stops[key]
+            cancelled = isinstance(error, asyncio.CancelledError) and is_being_cancelled()
+            if cancelled or isinstance(error, GeneratorExit):
+                raise
+            self._failed(perform, effect, tamed(error))
 
-    async def _key(self, stream: bytes, provider: Provider) -> dict[str, str]:
+    async def _key(self, stream: bytes, provider: Provider) -> dict[str, Any]:
         """The API key that the session's hook gives for the provider; recorded nowhere."""
         hook = self._kits.of(stream).hooks.get("get_api_key")
         if hook is None:
             return {}
-        key = await called(hook, self._pool, provider.name)
+        try:
+            key = await called(hook, self._pool, provider.name)
+        except Exception as error:
+            # Without its message: that may hold what the hook had got so far.
+            raise ModelError(f"get_api_key raised {type(error).__name__}", "auth") from None
         return {} if key is None else {"api_key": key}
 
     async def _wait(self, perform: Perform, wait: effects.Wait) -> None:

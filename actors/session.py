@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from refold.actors.door import Prompt
@@ -15,7 +14,6 @@ from refold.actors.watch import Watch
 from refold.events.agent import inputs
 from refold.events.agent.inputs import QueueName
 from refold.events.agent.messages import Image, Message, ThinkingLevel
-from refold.events.agent.state import Phase
 from refold.events.errors import ClosedError
 from refold.events.fact import Offer
 
@@ -119,8 +117,7 @@ class Session(SessionCore):
 
     def wait(self) -> None:
         """Wait until the session has settled."""
-        settled: Future[None] = Future()
-        end = self._engine.hub.watch(self.stream, lambda item: _settle(settled, item))
+        settled, end = self._settling()
         try:
             if self.is_busy:
                 settled.result()
@@ -134,12 +131,3 @@ class Session(SessionCore):
             raise ClosedError("the session does not take inputs any more")
         run.begin(version)
         return run
-
-
-def _settle(settled: Future[None], item: Any) -> None:
-    if settled.done():
-        return
-    if isinstance(item, Exception):
-        settled.set_exception(item)
-    elif item.states[-1].phase is Phase.IDLE:
-        settled.set_result(None)

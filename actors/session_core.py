@@ -10,6 +10,7 @@ from refold.actors import door
 from refold.actors.door import Prompt
 from refold.actors.engine import Engine
 from refold.actors.fate import Fate, fate_of
+from refold.actors.hub import Published
 from refold.actors.kit import Listener
 from refold.actors.past import Past
 from refold.actors.point import Point
@@ -118,6 +119,22 @@ class SessionCore:
 
         return end
 
+    def _settling(self) -> tuple[Future[None], Callable[[], None]]:
+        """What is there once the session has settled, and how to watch for that no longer."""
+        settled: Future[None] = Future()
+
+        def look(item: Published | Exception) -> None:
+            if isinstance(item, Published) and item.states[-1].phase is not Phase.IDLE:
+                return
+            if settled.done() or not settled.set_running_or_notify_cancel():
+                return
+            if isinstance(item, Published):
+                settled.set_result(None)
+            else:
+                settled.set_exception(item)
+
+        return settled, self._engine.hub.watch(self.stream, look)
+
     def _offer(self, fact: Fact) -> Future[int]:
         return self._engine.enter(self.stream, Offer(fact))
 
@@ -157,7 +174,11 @@ class SessionCore:
         """Settings as an input; what cannot be is refused here, before anything is written."""
         given = dict(options)
         if given.get("model") is not None:
-            given["model"] = self._engine.catalog.full_name(given["model"])
+            # With a hook for keys, what the provider itself has of them does not matter.
+            hooks = given.get("hooks") or self._engine.kits.of(self.stream).hooks
+            given["model"] = self._engine.catalog.full_name(
+                given["model"], check="get_api_key" not in hooks
+            )
         offer = door.settings(self._engine.log.key, **given)
         parts: dict[str, Any] = {}
         if given.get("tools") is not None:

@@ -48,6 +48,11 @@ class AbortSignal:
         callback()
         return lambda: None
 
+    def linked(self) -> tuple[AbortSignal, Callable[[], None]]:
+        """A signal that is set when this one is, and that can be set alone; and how to end that."""
+        signal = AbortSignal()
+        return signal, self.on_abort(signal.set)
+
     async def wait_async(self) -> None:
         """Suspend the coroutine until it is set."""
         loop = asyncio.get_running_loop()

@@ -238,7 +238,7 @@ def content_from(given: Any) -> tuple[Content, ...]:
     return tuple(content)
 
 
-def failure_from(error: BaseException, timestamp: int) -> ToolResult:
+def failure_from(error: Exception, timestamp: int) -> ToolResult:
     """The result of a tool that raised."""
     text = canonical_text(str(error)) or type(error).__name__
     return msgspec.structs.replace(error_result(text), timestamp=timestamp)

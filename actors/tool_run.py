@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from typing import Any
 
 from refold.actors.contents import StreamContents
 from refold.actors.signal import AbortSignal
 from refold.actors.tool import Tool, failure_from, result_from
+from refold.actors.user_code import is_being_cancelled, tamed
 from refold.events.agent import bodies, effects, inputs
 from refold.events.agent.contents import call_of
 from refold.events.agent.heads import MessageHead
@@ -20,17 +22,18 @@ from refold.events.errors import ToolError
 Outcome = inputs.ToolReturned | inputs.ToolFailed
 Deliver = Callable[[Outcome, ToolResult], None]
 Note = Callable[[inputs.ToolReturnedLate, ToolResult], None]
-Report = Callable[[ToolResult], Coroutine[Any, Any, None]]
+Report = Callable[[ToolResult], "Future[Any]"]
 
 
 class ToolRun:
     """Runs one call of a tool, and delivers its outcome once: what comes first, counts.
 
     Args:
+        signal: of the session's run. The tool gets one of its own, which is also set when nobody
+            waits for the tool any more.
         deliver: takes the outcome, on whatever thread it comes to be.
         note: takes what a run that was given up has come to after all.
-        report: puts progress into the log, and returns once it is shown.
-        event_loop: where `report` runs.
+        report: puts progress into the log; the future is there once it is shown.
     """
 
     def __init__(
@@ -45,29 +48,29 @@ class ToolRun:
         deliver: Deliver,
         note: Note,
         report: Report,
-        event_loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.tool = tool
         self.effect = effect
-        self.signal = signal
+        self.signal, self._unlink = signal.linked()
         self._state = state
         self._contents = contents
         self._clock = clock
         self._deliver = deliver
         self._note = note
         self._report = report
-        self._event_loop = event_loop
         self._lock = threading.Lock()
         self._over = False
         self._dropped = False
 
     def on_thread(self) -> None:
         """Run a sync tool, on this thread."""
+        if self._over:
+            return  # given up before a thread was free
         try:
             arguments, context = self._prepared()
             value = self.tool.call(arguments, context)
-        except BaseException as error:  # SystemExit of a tool is the tool's failure, no more
-            self._fail(error)
+        except BaseException as error:
+            self._fail(tamed(error))
         else:
             self._return(value)
 
@@ -76,33 +79,36 @@ class ToolRun:
         try:
             arguments, context = self._prepared()
             value = await self.tool.call(arguments, context)
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
+        except asyncio.CancelledError:
             self._fail(ToolError(f"{self.tool.name} was cancelled"))
-            if task is not None and task.cancelling():
-                raise error
-        except BaseException as error:  # SystemExit of a tool is the tool's failure, no more
-            self._fail(error)
+            if is_being_cancelled():
+                raise
+        except BaseException as error:
+            self._fail(tamed(error))
         else:
             self._return(value)
 
     def give_up(self, why: str) -> None:
         """Wait for it no longer; what it still does is not part of the conversation."""
-        self._fail(ToolError(f"{self.tool.name} did not end {why}; what it still does is ignored"))
+        if not self._over:
+            why = f"{self.tool.name} did not end {why}; what it still does is ignored"
+            self._fail(ToolError(why))
+            self.signal.set()
 
     def drop(self) -> None:
         """Its outcome matters to nobody any more."""
         with self._lock:
             self._over = self._dropped = True
+        self.signal.set()
 
     def update(self, partial: Any) -> Awaitable[None]:
         """Report progress: blocks on a thread of its own, is awaited on the event loop."""
         if self._over:
             return _DONE
-        reported = self._report(result_from(partial, self._clock()))
+        shown = self._report(result_from(partial, self._clock()))
         if self.tool.is_async:
-            return self._event_loop.create_task(reported)  # on its way, awaited or not
-        asyncio.run_coroutine_threadsafe(reported, self._event_loop).result()
+            return asyncio.wrap_future(shown)  # on its way, awaited or not
+        shown.result()
         return _DONE
 
     def _prepared(self) -> tuple[Any, _Context]:
@@ -131,7 +137,7 @@ class ToolRun:
         )
         self._settle(fact, result)
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, error: Exception) -> None:
         result = failure_from(error, self._clock())
         fact = inputs.ToolFailed(call=self.effect.call, size=len(result.text))
         self._settle(fact, result)
@@ -139,6 +145,7 @@ class ToolRun:
     def _settle(self, fact: Outcome, result: ToolResult) -> None:
         with self._lock:
             late, self._over = self._over, True
+        self._unlink()
         if not late:
             self._deliver(fact, result)
         elif not self._dropped:

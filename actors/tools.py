@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from refold.actors.actor import Address, LoopActor
@@ -27,6 +27,7 @@ from refold.actors.messages import (
 )
 from refold.actors.signals import Signals
 from refold.actors.tool_run import Outcome, ToolRun
+from refold.actors.waiters import Waiters
 from refold.events.agent import effects, inputs
 from refold.events.agent.contents import error_result
 from refold.events.agent.messages import ToolResult
@@ -76,8 +77,7 @@ class Tools(LoopActor):
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._runs: dict[Key, ToolRun] = {}
         self._parked: dict[Key, Perform] = {}
-        self._shown: dict[int, asyncio.Event] = {}
-        self._tokens = 0
+        self._shown = Waiters()
 
     @property
     def under_way(self) -> frozenset[Key]:
@@ -89,9 +89,7 @@ class Tools(LoopActor):
         """Act on one message."""
         match message:
             case Accepted() | Refused():
-                shown = self._shown.pop(message.token, None)
-                if shown is not None:
-                    shown.set()
+                self._shown.resolve(message.token, 0)
             case Perform(effect=effects.RunTool() as effect):
                 self._run(message, effect)
             case Perform(effect=effects.CallHook() as effect):
@@ -110,8 +108,9 @@ class Tools(LoopActor):
 
     def on_stop(self) -> None:
         """End what can be ended; threads are left to themselves."""
-        for run in self._runs.values():
+        for run in list(self._runs.values()):
             run.drop()
+        self._shown.close()
         for task in self._tasks.values():
             task.cancel()
 
@@ -135,12 +134,11 @@ class Tools(LoopActor):
             deliver=lambda fact, result: self._deliver(key, fact, result),
             note=lambda fact, result: self._offer(key[0], fact, result, done=()),
             report=lambda result: self._report(perform.stream, effect, result),
-            event_loop=self.loop,
         )
         if tool.timeout is not None:
-            self.loop.call_later(tool.timeout, run.give_up, f"within {tool.timeout:g} s")
+            self._give_up_later(key, run, tool.timeout, f"within {tool.timeout:g} s")
         if effect.aborted:
-            self._give_up_later(key, run)
+            self._give_up_after_grace(key, run)
         if tool.is_async:
             self._task(key, run.on_loop())
         else:
@@ -202,20 +200,19 @@ class Tools(LoopActor):
         )
         self._loop.tell(Notified(stream=message.stream, failure=failure))
 
-    async def _report(self, stream: bytes, effect: effects.RunTool, result: ToolResult) -> None:
-        """Report progress; returns once it is shown."""
-        self._tokens += 1
-        shown = self._shown[self._tokens] = asyncio.Event()
+    def _report(self, stream: bytes, effect: effects.RunTool, result: ToolResult) -> Future[int]:
+        """Report progress, from whatever thread; the future is there once it is shown."""
         stored = stored_result(self._contents(stream).key, result, self._output_limit)
         offer = Offer(inputs.ToolProgressed(call=effect.call), *stored)
-        self._loop.tell(Offered(stream=stream, offers=(offer,), sender="tools", token=self._tokens))
-        await shown.wait()
+        token, shown = self._shown.wait()
+        self._loop.tell(Offered(stream=stream, offers=(offer,), sender="tools", token=token))
+        return shown
 
     def _abort(self, stream: bytes, run: int) -> None:
         self._signals.abort(stream, run)
         for key, tool_run in list(self._runs.items()):
             if key[0] == stream:
-                self._give_up_later(key, tool_run)
+                self._give_up_after_grace(key, tool_run)
         # What waits for a function that this process does not have would wait for ever.
         for key, perform in list(self._parked.items()):
             if key[0] == stream and isinstance(perform.effect, effects.RunTool):
@@ -224,14 +221,17 @@ class Tools(LoopActor):
                 text = OUTCOME_TEXTS["aborted"].format(name=perform.effect.name)
                 self._deliver(key, fact, error_result(text))
 
-    def _give_up_later(self, key: Key, run: ToolRun) -> None:
+    def _give_up_after_grace(self, key: Key, run: ToolRun) -> None:
+        self._give_up_later(key, run, self._grace, f"within {self._grace:g} s of the abort")
+
+    def _give_up_later(self, key: Key, run: ToolRun, delay: float, why: str) -> None:
         def give_up() -> None:
-            run.give_up(f"within {self._grace:g} s of the abort")
+            run.give_up(why)
             task = self._tasks.get(key)
             if task is not None:
                 task.cancel()
 
-        self.loop.call_later(self._grace, give_up)
+        self.loop.call_later(delay, give_up)
 
     def _forget_all(self) -> None:
         self.on_stop()

@@ -14,6 +14,8 @@ class Waiters:
         self._tokens = count(1)
         self._lock = threading.Lock()
         self._futures: dict[int, Future[int]] = {}
+        self._closed = False
+        self._error: BaseException | None = None
 
     def wait(self) -> tuple[int, Future[int]]:
         """A new token, and the future that its answer goes to."""
@@ -21,6 +23,8 @@ class Waiters:
         with self._lock:
             token = next(self._tokens)
             self._futures[token] = future
+        if self._closed:
+            self._let_go(token)
         return token, future
 
     def resolve(self, token: int, version: int) -> None:
@@ -36,11 +40,27 @@ class Waiters:
             future.set_exception(error)
 
     def refuse_all(self, error: BaseException) -> None:
-        """Nobody will answer any more."""
+        """Nobody will answer those who wait now."""
         with self._lock:
             tokens = list(self._futures)
         for token in tokens:
             self.refuse(token, error)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Nobody will answer any more, also not those who begin to wait from now on: they are
+        refused with the error, or without one let go as if what they wanted came too late.
+        """
+        self._error, self._closed = error, True
+        with self._lock:
+            tokens = list(self._futures)
+        for token in tokens:
+            self._let_go(token)
+
+    def _let_go(self, token: int) -> None:
+        if self._error is None:
+            self.resolve(token, 0)
+        else:
+            self.refuse(token, self._error)
 
     def _take(self, token: int) -> Future[int] | None:
         with self._lock:

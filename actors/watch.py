@@ -27,19 +27,22 @@ Item = Published | Exception
 
 
 class _Intake:
-    """Counts what waits for a watcher; lives on the Journal's side."""
+    """Counts what waits for a watcher: what came on the Journal's thread, less what was taken by
+    the watcher. Each of the two writes one number only, so no lock is needed.
+    """
 
     def __init__(self, put: Callable[[Item], object], limit: int) -> None:
         self._put = put
         self._limit = limit
         self._cut_off = False
-        self.waiting = 0
+        self._came = 0
+        self.taken = 0
 
     def take(self, item: Item) -> None:
         if self._cut_off:
             return
-        self.waiting += 1
-        if self.waiting > self._limit:
+        self._came += 1
+        if self._came - self.taken > self._limit:
             self._cut_off = True
             item = LaggedError("", 0)
         self._put(item)
@@ -106,7 +109,7 @@ class Watch:
         yield from replay.past()
         while True:
             item = self._items.get()
-            self._intake.waiting -= 1
+            self._intake.taken += 1
             if isinstance(item, ClosedError):
                 self._end()
                 return
@@ -142,7 +145,7 @@ class AsyncWatch:
             yield event
         while True:
             item = await self._items.get()
-            self._intake.waiting -= 1
+            self._intake.taken += 1
             if isinstance(item, ClosedError):
                 self._end()
                 return

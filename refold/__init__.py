@@ -11,7 +11,9 @@ rebuilt by replaying the log.
 """
 
 from refold.actors.aio import AsyncRuntime, AsyncSession, open_async
+from refold.actors.builtin.shell import shell
 from refold.actors.engine import Options
+from refold.actors.fate import Fate
 from refold.actors.hook_types import (
     AfterToolCall,
     AfterTurn,
@@ -29,6 +31,7 @@ from refold.actors.runtime import Archive, Runtime, SessionInfo, open, read
 from refold.actors.session import Session
 from refold.actors.signal import AbortSignal
 from refold.actors.tool import Tool, ToolContext, tool
+from refold.actors.watch import AsyncWatch, Watch
 from refold.events.agent.bodies import Piece
 from refold.events.agent.context import Request
 from refold.events.agent.lifecycle import (
@@ -70,6 +73,7 @@ from refold.events.errors import (
     FencedError,
     InvalidArgumentError,
     InvalidPointError,
+    LaggedError,
     LogAccessError,
     LogError,
     ModelError,
@@ -77,6 +81,7 @@ from refold.events.errors import (
     NotALogError,
     NothingToContinueError,
     OutsideError,
+    QueueFullError,
     RefoldError,
     ToolArgumentsError,
     ToolError,
@@ -98,6 +103,7 @@ __all__ = [
     "AsyncRun",
     "AsyncRuntime",
     "AsyncSession",
+    "AsyncWatch",
     "BeforeToolCall",
     "Began",
     "Block",
@@ -110,12 +116,14 @@ __all__ = [
     "Cost",
     "CustomMessage",
     "Entry",
+    "Fate",
     "FencedError",
     "Finish",
     "Image",
     "InvalidArgumentError",
     "InvalidPointError",
     "Json",
+    "LaggedError",
     "LifecycleEvent",
     "LogAccessError",
     "LogError",
@@ -135,6 +143,7 @@ __all__ = [
     "Past",
     "Piece",
     "Provider",
+    "QueueFullError",
     "RefoldError",
     "Reply",
     "Request",
@@ -162,9 +171,11 @@ __all__ = [
     "UnknownSessionError",
     "Usage",
     "UserMessage",
+    "Watch",
     "__version__",
     "open",
     "open_async",
     "read",
+    "shell",
     "tool",
 ]

@@ -14,7 +14,8 @@ EXCERPT = 400
 class ReplyError(Exception):
     """A reply that failed, by kind. Never leaves the providers: it becomes a `Finish`.
 
-    `retry_after` are the seconds that the server asks to be left alone for.
+    Attributes:
+        retry_after: seconds that the server asks to be left alone for.
     """
 
     def __init__(self, kind: ErrorKind, message: str, retry_after: float | None = None) -> None:

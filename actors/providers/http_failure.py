@@ -78,4 +78,4 @@ def no_answer(error: httpx.TransportError, url: str, timeout: float) -> ReplyErr
 def broken_off(error: httpx.TransportError) -> ReplyError:
     """The error behind a reply whose connection broke."""
     why = str(error) or type(error).__name__
-    return ReplyError("protocol", f"the reply is cut off: the connection broke ({why})")
+    return ReplyError("network", f"the reply is cut off: the connection broke ({why})")

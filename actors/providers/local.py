@@ -80,9 +80,9 @@ class Local:
         _weights()
 
     async def stream(
-        self, request: Request, signal: AbortSignal
+        self, request: Request, signal: AbortSignal, *, api_key: str | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Call the model (see `Provider.stream`)."""
+        """Call the model (see `Provider.stream`); it wants no key."""
         if signal.aborted:
             yield ABORTED
             return

@@ -127,26 +127,28 @@ class OpenAIChat:
             )
 
     async def stream(
-        self, request: Request, signal: AbortSignal
+        self, request: Request, signal: AbortSignal, *, api_key: str | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         """Call a model (see `Provider.stream`)."""
         if signal.aborted:
             yield ABORTED
             return
+        secret = self._secret if api_key is None else Secret(lambda: api_key)
         body = render(request, self._options, self._kept)
         reply = OpenAIReply(request.call)
         secrets: list[str] = []
         try:
-            async with aclosing(self._events(body, reply, signal, secrets)) as stream:
+            async with aclosing(self._events(body, reply, signal, secret, secrets)) as stream:
                 async for event in stream:
                     yield event
             end = Finish(stop_reason=reply.stop_reason)
         except AbortedError:
             end = ABORTED
         except ReplyError as error:
-            end = self._failed(error, secrets)
+            end = self._failed(error, secret, secrets)
         except httpx.TransportError as error:
-            end = self._failed(no_answer(error, self.base_url, self._timeout), secrets)
+            failure = no_answer(error, self.base_url, self._timeout)
+            end = self._failed(failure, secret, secrets)
         # Behind the response's end, for whoever gets a Finish need not ask for more.
         yield replace(
             end,
@@ -163,9 +165,14 @@ class OpenAIChat:
             await client.aclose()
 
     async def _events(
-        self, body: bytes, reply: OpenAIReply, signal: AbortSignal, secrets: list[str]
+        self,
+        body: bytes,
+        reply: OpenAIReply,
+        signal: AbortSignal,
+        secret: Secret,
+        secrets: list[str],
     ) -> AsyncGenerator[Began | Piece, None]:
-        key = await unless_aborted(signal, self._secret.read())
+        key = await unless_aborted(signal, secret.read())
         secrets += secrets_of(key, self._headers)
         response = await unless_aborted(signal, self._sent(body, key))
         try:
@@ -215,10 +222,10 @@ class OpenAIChat:
             )
         return client
 
-    def _failed(self, error: ReplyError, secrets: list[str]) -> Finish:
+    def _failed(self, error: ReplyError, secret: Secret, secrets: list[str]) -> Finish:
         message = f"{self._name}: {error.message}"
         if error.kind == "auth":
-            message += f". {self._secret.advice}"
+            message += f". {secret.advice}"
         return Finish(
             stop_reason="error",
             error_kind=error.kind,

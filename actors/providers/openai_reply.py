@@ -93,7 +93,7 @@ class OpenAIReply:
         if not self.finished:
             what = "said [DONE]" if self.done else "ended the stream"
             raise ReplyError(
-                "protocol", f"the server {what} before the reply was finished (it is cut off)"
+                "network", f"the server {what} before the reply was finished (it is cut off)"
             )
         if self._reason == "content_filter":
             raise ReplyError("invalid_request", "the server's content filter stopped the reply")

@@ -66,6 +66,9 @@ class Provider(Protocol):
     def stream(self, request: Request, signal: AbortSignal) -> AsyncIterator[StreamEvent]:
         """Call a model. Ends with a `Finish`, which also tells of errors and of an abort.
 
+        Where the session has a hook `get_api_key`, what that gave comes as `api_key`: the key to
+        use for this call, in place of the provider's own. It must be shown nowhere.
+
         What it raises instead is recorded as a failure of the run, so it should raise only what
         it did not foresee. A set signal means: end soon, with stop reason `aborted` and the
         content so far; if it is set at the call, nothing goes over the wire.

@@ -86,9 +86,9 @@ class Scripted:
         """Any model is there."""
 
     async def stream(
-        self, request: Request, signal: AbortSignal
+        self, request: Request, signal: AbortSignal, *, api_key: str | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
-        """Answer with the next reply (see `Provider.stream`)."""
+        """Answer with the next reply (see `Provider.stream`); it wants no key."""
         reply = self._next(request)
         if reply is None:
             kind: ErrorKind = "invalid_request"  # which is not tried again

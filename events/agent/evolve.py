@@ -41,6 +41,9 @@ from refold.events.agent.state import Phase, SessionState, Stream
 from refold.events.fact import Fact, UnknownEvent
 from refold.events.vector import Vector
 
+_STARTING: tuple[QueueName, ...] = ("steering", "follow_up")
+"""Queues whose messages start a run by themselves."""
+
 _MESSAGE_HOOKS = frozenset({"get_steering_messages", "get_follow_up_messages"})
 
 Rule = Callable[[SessionState, Any], SessionState]
@@ -101,7 +104,7 @@ def _continued(state: SessionState, _: Fact) -> SessionState:
 def _abort_requested(state: SessionState, _: Fact) -> SessionState:
     if state.run is None:  # someone else asked for it a moment too late
         return state
-    return replace(state, run=replace(state.active, aborted=True))
+    return replace(state, run=replace(state.active, aborted=True, rest=state.version))
 
 
 def _agent_start(state: SessionState, _: Fact) -> SessionState:
@@ -202,12 +205,14 @@ def _agent_end(state: SessionState, _: Fact) -> SessionState:
 
 
 def _settled(state: SessionState, _: Fact) -> SessionState:
-    rest = state.active.rest or state.settings.idle_queue == "hold"
+    rest = state.active.rest
     state = replace(state, run=None, phase=Phase.IDLE)
-    waiting: QueueName | None = (
-        "steering" if state.steering else "follow_up" if state.follow_up else None
-    )
-    return state if rest or waiting is None else begin_run(state, take=waiting)
+    if state.settings.idle_queue == "hold":
+        return state
+    for queue in _STARTING:
+        if any(item.id > rest for item in state.queue(queue)):
+            return begin_run(state, take=queue)
+    return state
 
 
 def _recovered(state: SessionState, _: Fact) -> SessionState:

@@ -154,7 +154,7 @@ def turn_end(state: SessionState, _: facts.TurnEnd) -> SessionState:
         return replace(state, error=run.reply, phase=Phase.AGENT_END)
     reply = run.reply
     if reply and reply.stop_reason in ("error", "aborted"):
-        run = replace(run, rest=True)
+        run = replace(run, rest=run.rest or state.version)
         return replace(state, run=run, error=reply, phase=Phase.AGENT_END)
     return replace(state, phase=_asks(state, Phase.PREPARE_NEXT))
 
@@ -172,7 +172,7 @@ def next_turn(state: SessionState, fact: inputs.HookReturned) -> SessionState:
     run = state.active
     if state.phase is Phase.SHOULD_STOP:
         if fact.stop:
-            return replace(state, run=replace(run, rest=True), phase=Phase.AGENT_END)
+            return replace(state, run=replace(run, rest=state.version), phase=Phase.AGENT_END)
         return replace(state, phase=Phase.POLL)
     wanted = fact.next_turn
     if wanted is not None:
@@ -228,7 +228,7 @@ def fail(state: SessionState) -> SessionState:
         hook=0,
         reply=failure,
         results=(),
-        rest=True,
+        rest=run.rest or state.version,
     )
     return replace(state, run=run, phase=Phase.FAILING)
 

@@ -165,7 +165,8 @@ class Run(msgspec.Struct, frozen=True):
             `hook_called`.
         asks: hooks that have been asked for messages since the last turn.
         attempts: how often the present model call has been made again; retry: the next time.
-        rest: it ended so that queued messages wait for the next call.
+        rest: version of what ended it so that messages queued before then wait for the next call;
+            0 if nothing did.
         reply: the assistant message of the present turn; results: the tool results told so far.
     """
 
@@ -192,7 +193,7 @@ class Run(msgspec.Struct, frozen=True):
     asks: tuple[str, ...] = ()
     attempts: int = 0
     retry: Retry | None = None
-    rest: bool = False
+    rest: int = 0
     reply: MessageHead | None = None
     results: tuple[MessageHead, ...] = ()
     stream: Stream | None = None

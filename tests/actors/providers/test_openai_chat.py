@@ -451,7 +451,7 @@ def test_a_connection_that_breaks_in_mid_reply_is_a_reply_cut_off(rest: bytes) -
             return await call(server, on=on)
 
     result = run(broken())
-    assert (result.text, result.finish.error_kind) == ("Half", "protocol")
+    assert (result.text, result.finish.error_kind) == ("Half", "network")
     assert "cut off" in (result.finish.error_message or "")
 
 

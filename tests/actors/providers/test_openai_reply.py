@@ -253,7 +253,7 @@ def test_done_ends_a_reply_whose_server_gives_no_reason() -> None:
 def test_a_stream_without_a_reply_is_no_reply(chunks: list[Any]) -> None:
     with pytest.raises(ReplyError) as failed:
         Read(*chunks)
-    assert failed.value.kind == "protocol"
+    assert failed.value.kind == "network"  # which may pass: it is tried again
 
 
 def test_a_reply_that_says_nothing_and_stops_is_empty() -> None:

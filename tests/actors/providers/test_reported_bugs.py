@@ -19,7 +19,7 @@ from tests.actors.providers.server import Answer, Server, cut, cut_at
 
 BUGS = Path(__file__).parents[2] / "data" / "bugs"
 
-KINDS = {"unknown": "provider_error", "protocol": "stream_truncated"}
+KINDS = {"unknown": "provider_error", "network": "stream_truncated"}
 """Our words for kinds of errors, in the words of the cases; the others are the same in both."""
 
 

@@ -100,6 +100,7 @@ class _Guarded:
         self._message = message
         try:
             self.handle(message)
+            self._message = None
         except Exception:
             raise
         except BaseException as error:

@@ -107,7 +107,11 @@ class AsyncSession(SessionCore):
 
     async def _run(self, offer: Offer) -> AsyncRun:
         run = AsyncRun(self._engine.hub, self.stream, self._engine.contents(self.stream))
-        version = await asyncio.wrap_future(self._enter(offer))
+        try:
+            version = await asyncio.wrap_future(self._enter(offer))
+        except BaseException:
+            run.forget()
+            raise
         if not version:
             raise ClosedError("the session does not take inputs any more")
         run.begin(version)

@@ -126,7 +126,11 @@ class Session(SessionCore):
 
     def _run(self, offer: Offer) -> Run:
         run = Run(self._engine.hub, self.stream, self._engine.contents(self.stream))
-        version = self._enter(offer).result()
+        try:
+            version = self._enter(offer).result()
+        except BaseException:
+            run.forget()
+            raise
         if not version:
             raise ClosedError("the session does not take inputs any more")
         run.begin(version)

@@ -136,7 +136,7 @@ def test_whatever_a_listener_raises_is_its_failure_and_no_more() -> None:
         end = session.listen(leave)
         session.prompt("hi")
         await_rest(session)
-        assert session.state.error_message == "bye"
+        assert session.state.error_message == "SystemExit: bye"
         end()
         assert within(session.prompt("again").result).text == "hello"
 

@@ -52,7 +52,7 @@ class Odd:
     [
         (RuntimeError("broken"), "broken"),
         (ModelError("no such key", "auth"), "no such key"),
-        (SystemExit("bye"), "bye"),
+        (SystemExit("bye"), "SystemExit: bye"),
         (KeyboardInterrupt(), "KeyboardInterrupt"),
         (RuntimeError("lone \ud800"), "lone \ufffd"),
     ],

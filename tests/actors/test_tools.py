@@ -142,7 +142,7 @@ def test_whatever_a_tool_raises_is_its_result() -> None:
         session = runtime.session("s", model=MODEL, tools=[leave, stop, iterate])
         assert within(session.prompt("go").result).text == "well"
         assert results(session) == [
-            ("bye", True),
+            ("SystemExit: bye", True),
             ("KeyboardInterrupt", True),
             ("StopIteration", True),
         ]

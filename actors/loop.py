@@ -270,9 +270,10 @@ class Loop(ThreadActor):
         lost &= hosted.running  # what is in flight has not been started yet
         recovery = hosted.behaviour.recovery(state)
         if lost and recovery is not None:
-            hosted.running -= lost
             offers = (Offer(recovery),)
-            hosted.waiting.appendleft(Offered(stream=hosted.stream, offers=offers))
+            hosted.waiting.appendleft(
+                Offered(stream=hosted.stream, offers=offers, done=tuple(lost))
+            )
 
     def _give(self, hosted: Hosted, answers: tuple[Answer, ...]) -> None:
         for answer in answers:

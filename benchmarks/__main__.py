@@ -37,7 +37,8 @@ def main() -> int:
     print("\n=== aims")
     for name, report in reports.items():
         for aim in report["aims"]:
-            print(f"{Aim(**aim)}  [{name}]")
+            doubt = ", THE DISK WAS NOT QUIET" if report["doubtful"] else ""
+            print(f"{Aim(**aim)}  [{name}{doubt}]")
     for name in failed:
         print(f"FAILED  {name}: look above for what happened")
     if options.json:

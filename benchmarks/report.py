@@ -55,12 +55,17 @@ class Table:
 
 @dataclass
 class Report:
-    """The answer of one benchmark."""
+    """The answer of one benchmark.
+
+    Attributes:
+        doubtful: others used the disk meanwhile.
+    """
 
     question: str
     tables: list[Table] = field(default_factory=list)
     aims: list[Aim] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    doubtful: bool = False
 
     def table(self, *heads: str) -> Table:
         """A new table of this report."""
@@ -79,7 +84,8 @@ class Report:
         """Say so if raw commits, in seconds, took so different times that others used the disk."""
         ordered = sorted(commits)
         low, high = ordered[len(ordered) // 10], ordered[-1 - len(ordered) // 10]
-        if high > 2 * low:
+        self.doubtful = high > 2 * low
+        if self.doubtful:
             self.notes.append(
                 f"THE DISK WAS NOT QUIET: a raw commit took from {low * 1e3:.2f} to "
                 f"{high * 1e3:.2f} ms. Measure again before you believe what needs a disk."

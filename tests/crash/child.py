@@ -13,7 +13,16 @@ from collections.abc import Callable
 from typing import Any
 
 import refold
-from refold import MessageUpdate, Options, Reply, Runtime, Scripted, ToolContext, ToolExecutionEnd
+from refold import (
+    MessageUpdate,
+    Options,
+    Reply,
+    Request,
+    Runtime,
+    Scripted,
+    ToolContext,
+    ToolExecutionEnd,
+)
 from tests.support.models import call, calls
 
 NEVER = threading.Event()
@@ -89,14 +98,38 @@ def at_rest(runtime: Runtime) -> None:
     say("accepted", text="second")
 
 
+def in_a_hurry(runtime: Runtime) -> None:
+    """Say and hear as much as there is time for."""
+    session = runtime.session("s", model="test/m", tools=[quick])
+    for number in range(1_000_000):
+        run = session.prompt(f"prompt {number}")
+        say("accepted", text=f"prompt {number}")
+        for event in run:
+            if isinstance(event, MessageUpdate):
+                say("shown", version=event.version, text=event.message.text)
+                text = f"follow-up {event.version}"
+                session.follow_up(text)
+                say("accepted", text=text)
+                break
+        session.wait()
+
+
+def hurried(request: Request) -> Any:
+    """Calls tools now and then, and streams the rest."""
+    if request.call % 3:
+        return Reply(f"answer {request.call}", chunks=4)
+    return calls(call("quick"), call("quick"), text="let me see", chunks=3)
+
+
 STREAM = Reply(
     "one two three", chunks=["one ", "two ", "three"], gates={"b0.d2": NEVER}, usage={"input": 3}
 )
 TOOLS = calls(call("quick", "c1"), call("once", "c2"), call("again", "c3"), text="I call three.")
-SCENES: dict[str, tuple[Callable[[Runtime], None], list[Any]]] = {
+SCENES: dict[str, tuple[Callable[[Runtime], None], Any]] = {
     "in_stream": (in_stream, [calls(call("quick", "c0"), text="First a tool."), STREAM]),
     "in_tools": (in_tools, [TOOLS]),
     "at_rest": (at_rest, ["hello"]),
+    "in_a_hurry": (in_a_hurry, hurried),
 }
 
 

@@ -211,6 +211,27 @@ def test_what_waited_in_a_queue_waits_still(tmp_path: Path) -> None:
         assert texts(session) == ["go", "go on", "first", "second"]
 
 
+@pytest.mark.parametrize("lines", [1, 7, 31, 83, 200])
+def test_nothing_is_lost_by_a_kill_at_any_moment(tmp_path: Path, lines: int) -> None:
+    path = tmp_path / "log"
+    model = Model(every=lambda request: f"about {request.messages[-1].text}")
+    with (
+        killed(path, "in_a_hurry", lambda said: len(said) >= lines) as said,
+        opened(path, model) as runtime,
+    ):
+        session = runtime.session("s", tools=[quick])
+        session.wait()
+        for line in all_of(said, "shown"):
+            streaming = session.at(line["version"]).streaming_message
+            assert streaming is not None
+            assert streaming.text == line["text"]
+        assert session.prompt("still there?").result().text == "about still there?"
+        session.wait()
+        accepted = [line["text"] for line in all_of(said, "accepted")]
+        assert [text for text in texts(session) if text in accepted] == accepted
+        assert model.faults == []
+
+
 @pytest.mark.parametrize("scene", ["in_stream", "in_tools"])
 def test_a_killed_log_is_sound(tmp_path: Path, scene: str) -> None:
     path = tmp_path / "log"

@@ -122,6 +122,7 @@ class Loop(ThreadActor):
         if hosted.in_flight is not None or hosted.catching_up:
             return
         drafted = draft(hosted)
+        hosted.lost.clear()  # what recovers them is decided now
         for key in drafted.done:
             hosted.running.discard(key)
         if not drafted.facts:
@@ -270,10 +271,10 @@ class Loop(ThreadActor):
         lost &= hosted.running  # what is in flight has not been started yet
         recovery = hosted.behaviour.recovery(state)
         if lost and recovery is not None:
+            hosted.running -= lost
+            hosted.lost |= lost
             offers = (Offer(recovery),)
-            hosted.waiting.appendleft(
-                Offered(stream=hosted.stream, offers=offers, done=tuple(lost))
-            )
+            hosted.waiting.appendleft(Offered(stream=hosted.stream, offers=offers))
 
     def _give(self, hosted: Hosted, answers: tuple[Answer, ...]) -> None:
         for answer in answers:
@@ -293,7 +294,7 @@ class Loop(ThreadActor):
         if self._audit is None:
             return
         owed = {effect.key for effect in hosted.behaviour.outstanding(hosted.state)}
-        if owed != hosted.running:
+        if owed != hosted.running | hosted.lost:
             self._audit(
                 f"at version {hosted.version} the state owes {sorted(owed)}, and "
                 f"{sorted(hosted.running)} are under way"

@@ -87,9 +87,9 @@ def measure(setting: Setting) -> Report:
         f"{TURNS} turns with one tool call a session (the row of one session: 1,000), all prompted "
         "at once with open_async (sync: by threads, each of which waits for its prompt and its "
         "result). The last turn of each run, which calls no tool, is not counted, as in the "
-        "comparison with peers. Each row in a process of its own. Memory: private memory that the process has "
-        "more than with no session, after the garbage collector. Turns a raw commit: how many "
-        "turns are made in the time of one LMDB commit, of which a turn alone needs two."
+        "comparison with peers. Each row in a process of its own. Memory: private memory that the "
+        "process has more than with no session, after the garbage collector. Turns a raw commit: "
+        "how many turns are made in the time of one LMDB commit, of which a turn alone needs two."
     )
     report.doubt([each.commit for found in runs.values() for each in found])
     live = runs[f"{thousand:,} sessions"]

@@ -11,7 +11,7 @@ import msgspec
 from refold.events.fact import Fact
 
 
-class Published(msgspec.Struct, frozen=True):
+class Published(msgspec.Struct, frozen=True, gc=False):
     """One durable append, as watchers get it.
 
     Attributes:

@@ -80,6 +80,11 @@ conformance: setup  ## scenarios of the format of tests/conformance: CORPUS=DIR
 	@test -d "$(CORPUS)" || { echo "usage: make conformance CORPUS=DIR" >&2; exit 2; }
 	$(BIN)/python -m tests.conformance "$(CORPUS)"
 
+.PHONY: bugs
+bugs: setup  ## inputs of the format of tests/bugs: CORPUS=DIR, KIND=loop for one kind only
+	@test -d "$(CORPUS)" || { echo "usage: make bugs CORPUS=DIR [KIND=loop]" >&2; exit 2; }
+	$(BIN)/python -m tests.bugs "$(CORPUS)" --kind "$(KIND)"
+
 # --- Measure ---------------------------------------------------------------------------------------
 
 .PHONY: bench

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -32,10 +33,11 @@ Watcher = Callable[[Published | Exception], object]
 
 
 class Hub:
-    """The watchers of all streams. Safe from any thread."""
+    """The watchers of all streams. Safe from any thread, and from finalizers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._leaving: deque[tuple[bytes, Watcher]] = deque()
         self._watchers: dict[bytes, tuple[Watcher, ...]] = {}
         self._latest: dict[bytes, Any] = {}
 
@@ -62,6 +64,7 @@ class Hub:
         """
         with self._lock:
             self._watchers[stream] = (*self._watchers.get(stream, ()), watcher)
+        self._let_go()
         return lambda: self._forget(stream, watcher)
 
     def publish(self, stream: bytes, published: Published | Exception) -> None:
@@ -75,9 +78,22 @@ class Hub:
             self.publish(stream, error)
 
     def _forget(self, stream: bytes, watcher: Watcher) -> None:
-        with self._lock:
-            left = tuple(w for w in self._watchers.get(stream, ()) if w is not watcher)
-            if left:
-                self._watchers[stream] = left
-            else:
-                self._watchers.pop(stream, None)
+        self._leaving.append((stream, watcher))
+        self._let_go()
+
+    def _let_go(self) -> None:
+        # A finalizer runs anywhere, also in the middle of a method of this hub: it must not wait
+        # for the lock. Whoever holds the lock looks here again when it is free.
+        while self._leaving and self._lock.acquire(blocking=False):
+            try:
+                while self._leaving:
+                    self._remove(*self._leaving.popleft())
+            finally:
+                self._lock.release()
+
+    def _remove(self, stream: bytes, watcher: Watcher) -> None:
+        left = tuple(each for each in self._watchers.get(stream, ()) if each is not watcher)
+        if left:
+            self._watchers[stream] = left
+        else:
+            self._watchers.pop(stream, None)

@@ -175,8 +175,7 @@ class Models(LoopActor):
             )
         except BaseException as error:  # what a provider raises is the outcome of its call
             gatherer.drop()
-            cancelled = isinstance(error, asyncio.CancelledError) and is_being_cancelled()
-            if cancelled or isinstance(error, GeneratorExit):
+            if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
                 raise
             self._failed(perform, effect, tamed(error))
 

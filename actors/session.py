@@ -78,8 +78,12 @@ class Session(SessionCore):
         return self._cleared(self._clear(queues).result())
 
     def abort(self) -> None:
-        """End the active run: the model's stream, hooks and tools see the signal. What is queued
-        stays queued. Returns once that is durable, not when the run has ended.
+        """End the active run: the model's stream, hooks and tools see the signal. Returns once that
+        is durable, not when the run has ended.
+
+        What is queued is not lost: it waits for the next call, or (steering, where tools were
+        running) goes into the conversation now, for the next answer. What is queued behind the
+        abort starts a run of its own.
         """
         self._offer(inputs.AbortRequested()).result()
 

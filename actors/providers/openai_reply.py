@@ -1,7 +1,7 @@
 """A reply in the form of OpenAI's chat completion chunks, read piece by piece. No I/O here.
 
 Servers that call themselves compatible differ in what they leave out, repeat and rename; the tests
-(`tests/data/bugs`) have a case for everything that is done here for one of them.
+(`tests/bugs/corpus`) have a case for everything that is done here for one of them.
 """
 
 from __future__ import annotations

@@ -73,7 +73,10 @@ def _retry(state: SessionState) -> Fact | None:
 
 def _ask_queue(state: SessionState, queue: QueueName) -> Fact | None:
     """Take from a queue, or, if it is empty, ask the hook that may have messages for it."""
-    if items := next_items(state, queue):
+    items = next_items(state, queue)
+    if state.active.aborted:  # what came behind the abort is not for this run any more
+        items = tuple(item for item in items if item < state.active.rest)
+    if items:
         return facts.Drained(queue=queue, items=items)
     hook = f"get_{queue}_messages"
     if hook in state.settings.hooks and hook not in state.active.asks:

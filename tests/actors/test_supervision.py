@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from refold import AgentEnd, BugError, ClosedError, LogAccessError, Reply, Request, Session, tool
+from refold.actors.messages import Claim, Enter, Offered, Revive
 from refold.actors.supervisor import MOST_DEATHS
+from refold.events.agent import inputs
+from refold.events.fact import Offer
 from tests.support.gates import PATIENCE, Gate
 from tests.support.logs import WatchedLog
 from tests.support.models import MODEL, Model, call, calls
@@ -136,6 +140,31 @@ def test_what_is_said_to_an_actor_while_it_is_dead_is_heard_when_it_lives(
         with background(lambda: session.prompt("hi").result()) as result:
             mortal.go_on()
             assert result.result(PATIENCE).text == "hello"
+
+
+@pytest.mark.parametrize("actor", ["Journal", "Reader", "Loop", "Queues"])
+def test_what_waits_behind_the_message_that_an_actor_dies_of_is_read_by_the_next(
+    mortal: Mortality, actor: str
+) -> None:
+    gate = Gate()
+    with opened(Model(every=brain())) as runtime:
+        engine = engine_of(runtime)
+        mortal.poison(engine, actor, gate=gate)
+        gate.await_arrival()
+        stream = os.urandom(16)
+        created = Offer(inputs.Created(uid=stream, name="s"))
+        messages = {
+            "Journal": Claim(stream=stream),
+            "Reader": Revive(stream=stream),
+            "Loop": Offered(stream=stream, offers=(created,)),
+            "Queues": Enter(stream=stream, token=0, offer=created),
+        }
+        handled = mortal.await_handling(actor, messages[actor])
+        engine._addresses[actor].tell(messages[actor])
+        gate.open()
+        mortal.await_plans(1)
+        mortal.go_on()
+        handled()
 
 
 @everyone

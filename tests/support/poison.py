@@ -18,7 +18,7 @@ from refold.actors.queues import Queues
 from refold.actors.reader import Reader
 from refold.actors.supervisor import Supervisor
 from refold.actors.tools import Tools
-from tests.support.gates import PATIENCE
+from tests.support.gates import PATIENCE, Gate
 
 ACTORS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (Journal, Reader, Loop, Models, Tools, Queues)
@@ -29,12 +29,14 @@ class Poison(Message, frozen=True, kw_only=True):
     """An actor that handles it raises its error."""
 
     error: BaseException
+    gate: Gate | None = None
 
 
 class Mortality:
     """Kills actors. What a supervisor would do later waits until the test lets it be done."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
         self._changed = threading.Condition()
         self._planned: list[Callable[[], None]] = []
         for kind in ACTORS.values():
@@ -47,9 +49,16 @@ class Mortality:
 
         patch.setattr(Supervisor, "_later", later)
 
-    def poison(self, engine: Engine, name: str, error: BaseException | None = None) -> None:
-        """Have an actor die of its next message."""
-        engine._addresses[name].tell(Poison(error=error or RuntimeError("poison")))
+    def poison(
+        self,
+        engine: Engine,
+        name: str,
+        error: BaseException | None = None,
+        gate: Gate | None = None,
+    ) -> None:
+        """Have an actor die of its next message; at a gate it waits before it does."""
+        poison = Poison(error=error or RuntimeError("poison"), gate=gate)
+        engine._addresses[name].tell(poison)
 
     def kill(self, engine: Engine, name: str, error: BaseException | None = None) -> None:
         """Have an actor die, and wait until its supervisor has planned its restart."""
@@ -57,6 +66,24 @@ class Mortality:
             known = len(self._planned)
         self.poison(engine, name, error)
         self.await_plans(known + 1)
+
+    def await_handling(self, name: str, message: Message) -> Callable[[], None]:
+        """A function that waits until an actor has handled this very message."""
+        handled = threading.Event()
+        kind = ACTORS[name]
+        handle = kind.handle
+
+        def seen(actor: Any, received: Any) -> None:
+            handle(actor, received)
+            if received is message:
+                handled.set()
+
+        self._patch.setattr(kind, "handle", seen)
+
+        def wait() -> None:
+            assert handled.wait(PATIENCE), f"{name} never handled {message}"
+
+        return wait
 
     def await_plans(self, count: int) -> None:
         """Wait until so many restarts and retries are planned."""
@@ -77,6 +104,8 @@ def _make_mortal(patch: pytest.MonkeyPatch, kind: Any) -> None:
 
     def mortal(actor: Any, message: Any) -> None:
         if isinstance(message, Poison):
+            if message.gate is not None:
+                message.gate.wait()
             raise message.error
         handle(actor, message)
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import get_args
 
 from msgspec.structs import replace
 
 from refold.actors.providers.provider import Began
 from refold.events.agent import bodies, inputs
-from refold.events.agent.bodies import Piece, merged
+from refold.events.agent.bodies import Piece, PieceKind, merged
 from refold.events.canonical import canonical_text
 from refold.events.errors import ModelError
 from refold.events.fact import Offer
 
+_KINDS = frozenset(get_args(PieceKind))
 HOLD_LIMIT = 256 * 1024
 """Characters that are held back before the provider has to wait."""
 
@@ -54,6 +56,8 @@ class Gatherer:
             ModelError: a piece belongs to no block; on record it could never be read again.
         """
         if isinstance(event, Piece):
+            if event.kind not in _KINDS:
+                raise ModelError(f"a stream has no piece of kind {event.kind!r}", "protocol")
             if event.kind.endswith("_start"):
                 self._started.add(event.index)
             elif event.index not in self._started:

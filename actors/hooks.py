@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 from refold.actors import run_hooks, tool_hooks
 from refold.actors.hook_call import HookCall
 from refold.actors.kit import Kit
+from refold.actors.sound import sound
+from refold.actors.user_code import words_of
 from refold.events.agent import effects, inputs
 from refold.events.agent.batch import PREPARE_ARGUMENTS
 from refold.events.agent.bodies import Failure, encode
 from refold.events.agent.state import SessionState
-from refold.events.canonical import canonical_text
 from refold.events.fact import Offer
 
 RULES: dict[str, Callable[[HookCall], Awaitable[Offer]]] = {
@@ -40,7 +41,7 @@ def knows(kit: Kit, effect: effects.CallHook, state: SessionState) -> bool:
 async def outcome(call: HookCall) -> Offer:
     """Call a hook; what it returned, or that it raised, as an input."""
     try:
-        return await RULES[call.effect.hook](call)
+        return sound(await RULES[call.effect.hook](call))
     except Exception as error:
         return _raised(call, error)
 
@@ -48,7 +49,7 @@ async def outcome(call: HookCall) -> Offer:
 def _raised(call: HookCall, error: Exception) -> Offer:
     provider, _, model = call.run.model.partition("/")
     failure = Failure(
-        message=canonical_text(str(error)) or type(error).__name__,
+        message=words_of(error),
         provider=provider,
         model=model,
         timestamp=call.clock(),

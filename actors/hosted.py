@@ -176,10 +176,10 @@ class _Draft:
         return True
 
     def add(self, fact: Fact, body: bytes | None = None) -> None:
+        self.events.append(self.behaviour.codec.encode(fact, body))
         state = self.behaviour.evolve(self.states[-1], fact)
         self.facts.append(fact)
         self.states.append(state)
-        self.events.append(self.behaviour.codec.encode(fact, body))
         for effect in self.behaviour.effects(state, fact):
             self.effects.append((effect, state))
 

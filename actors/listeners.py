@@ -9,12 +9,11 @@ from typing import Any
 
 from refold.actors.kit import Listener
 from refold.actors.messages import Notify
-from refold.actors.user_code import called
+from refold.actors.user_code import called, words_of
 from refold.events.agent import inputs
 from refold.events.agent.bodies import Failure, encode
 from refold.events.agent.contents import Contents
 from refold.events.agent.projection import project
-from refold.events.canonical import canonical_text
 from refold.events.fact import Offer
 
 
@@ -52,7 +51,7 @@ async def notify(
 def _failure(error: Exception, state: Any, clock: Callable[[], int]) -> Offer:
     provider, _, model = (state.run.model if state.run else "").partition("/")
     failure = Failure(
-        message=canonical_text(str(error)) or type(error).__name__,
+        message=words_of(error),
         provider=provider,
         model=model,
         timestamp=clock(),

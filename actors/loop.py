@@ -164,7 +164,7 @@ class Loop(ThreadActor):
             hosted.shown_later.clear()
         self._check(hosted)
         self._roster.touch(hosted)
-        if hosted.waiting or hosted.gated:
+        if hosted.waiting or hosted.behaviour.step(hosted.state) is not None:
             self._drive(hosted)
 
     def _start(self, hosted: Hosted, effects: tuple[tuple[Effect, Any], ...]) -> None:

@@ -19,12 +19,12 @@ from refold.actors.providers.provider import Finish, Provider, StreamEvent
 from refold.actors.reply import replied
 from refold.actors.signal import AbortSignal
 from refold.actors.signals import Signals
-from refold.actors.user_code import called, is_being_cancelled, tamed
+from refold.actors.sound import sound
+from refold.actors.user_code import called, is_being_cancelled, tamed, words_of
 from refold.events.agent import bodies, effects, inputs
 from refold.events.agent.bodies import Failure
 from refold.events.agent.context import request_of
 from refold.events.behaviour import Discard
-from refold.events.canonical import canonical_text
 from refold.events.errors import ModelError
 from refold.events.fact import Offer
 
@@ -170,9 +170,9 @@ class Models(LoopActor):
                 raise ModelError(
                     f"the provider of {request.model} ended without a word", "protocol"
                 )
-            gatherer.finish(
-                replied(request, stop.said(finish), gatherer, state.active.tools, self._clock())
-            )
+            tools = state.active.tools
+            end = replied(request, stop.said(finish), gatherer, tools, self._clock())
+            gatherer.finish(sound(end))
         except BaseException as error:  # what a provider raises is the outcome of its call
             gatherer.drop()
             if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
@@ -201,7 +201,7 @@ class Models(LoopActor):
     def _failed(self, perform: Perform, effect: effects.CallModel, error: BaseException) -> None:
         provider, _, model = perform.state.active.model.partition("/")
         failure = Failure(
-            message=canonical_text(str(error)) or type(error).__name__,
+            message=words_of(error),
             provider=provider,
             model=model,
             timestamp=self._clock(),

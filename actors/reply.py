@@ -57,7 +57,7 @@ def replied(
         kind=finish.error_kind,
         whole=whole,
         size=gatherer.size,
-        retry_after=None if after is None else max(0, round(after * 1000)),
+        retry_after=None if after is None else round(min(max(0, after), 1e9) * 1000),
         translation=finish.translation,
         wire_digest=finish.wire_digest,
     )

@@ -171,7 +171,7 @@ class Runtime(RuntimeCore):
 
         Raises:
             InvalidArgumentError: a value that cannot be used, such as an unknown model.
-            FencedError: another process drives the session.
+            FencedError: another runtime has taken the session over meanwhile.
         """
         session, waits = self._open(
             Session,

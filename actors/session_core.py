@@ -14,6 +14,7 @@ from refold.actors.hub import Published
 from refold.actors.kit import Listener
 from refold.actors.past import Past
 from refold.actors.point import Point
+from refold.actors.sound import sound
 from refold.events.agent import inputs
 from refold.events.agent.context import Request
 from refold.events.agent.inputs import QueueName
@@ -136,10 +137,10 @@ class SessionCore:
         return settled, self._engine.hub.watch(self.stream, look)
 
     def _offer(self, fact: Fact) -> Future[int]:
-        return self._engine.enter(self.stream, Offer(fact))
+        return self._enter(Offer(fact))
 
     def _enter(self, offer: Offer) -> Future[int]:
-        return self._engine.enter(self.stream, offer)
+        return self._engine.enter(self.stream, sound(offer))
 
     def _messages(self, prompt: Prompt, images: Sequence[Image]) -> tuple[Message, ...]:
         return door.as_messages(prompt, images, self._engine.options.clock())

@@ -10,6 +10,7 @@ import msgspec
 
 from refold.actors.arguments import check_schema
 from refold.actors.signal import AbortSignal
+from refold.actors.user_code import words_of
 from refold.events.agent.contents import error_result
 from refold.events.agent.messages import Content, Image, Text, ToolResult, ToolSpec
 from refold.events.agent.settings import ToolHead
@@ -240,5 +241,4 @@ def content_from(given: Any) -> tuple[Content, ...]:
 
 def failure_from(error: Exception, timestamp: int) -> ToolResult:
     """The result of a tool that raised."""
-    text = canonical_text(str(error)) or type(error).__name__
-    return msgspec.structs.replace(error_result(text), timestamp=timestamp)
+    return msgspec.structs.replace(error_result(words_of(error)), timestamp=timestamp)

@@ -26,6 +26,8 @@ from refold.actors.messages import (
     Restarted,
 )
 from refold.actors.signals import Signals
+from refold.actors.sound import sound
+from refold.actors.tool import failure_from
 from refold.actors.tool_run import Outcome, ToolRun
 from refold.actors.waiters import Waiters
 from refold.events.agent import effects, inputs
@@ -33,7 +35,7 @@ from refold.events.agent.contents import error_result
 from refold.events.agent.messages import ToolResult
 from refold.events.agent.wording import OUTCOME_TEXTS
 from refold.events.behaviour import Discard
-from refold.events.fact import Fact, Offer
+from refold.events.fact import Offer
 
 Key = tuple[bytes, str]
 """A stream and the key of an effect in it."""
@@ -148,9 +150,24 @@ class Tools(LoopActor):
         self._runs.pop(key, None)
         self._offer(key[0], fact, result, done=(key[1],))
 
-    def _offer(self, stream: bytes, fact: Fact, result: ToolResult, done: tuple[str, ...]) -> None:
-        stored = stored_result(self._contents(stream).key, result, self._output_limit)
-        offer = Offer(fact, *stored)
+    def _offer(
+        self,
+        stream: bytes,
+        fact: Outcome | inputs.ToolReturnedLate,
+        result: ToolResult,
+        done: tuple[str, ...],
+    ) -> None:
+        key = self._contents(stream).key
+        try:
+            offer = sound(Offer(fact, *stored_result(key, result, self._output_limit)))
+        except Exception as error:  # a result that cannot be kept is a failure of its tool
+            if isinstance(fact, inputs.ToolReturnedLate):
+                return
+            failure = failure_from(error, self._clock())
+            offer = Offer(
+                inputs.ToolFailed(call=fact.call),
+                *stored_result(key, failure, self._output_limit),
+            )
         self._loop.tell(Offered(stream=stream, offers=(offer,), sender="tools", done=done))
 
     def _task(self, key: Key, coroutine: Any) -> None:

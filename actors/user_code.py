@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from refold.events.canonical import canonical_text
 from refold.events.errors import OutsideError
 
 T = TypeVar("T")
@@ -58,8 +59,17 @@ def tamed(error: BaseException) -> Exception:
     """The error as one that ends nothing but the call it came from."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         return error
-    words, name = str(error), type(error).__name__
-    return OutsideError(f"{name}: {words}" if words else name)
+    name, words = type(error).__name__, words_of(error)
+    return OutsideError(name if words == name else f"{name}: {words}")
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says, in canonical text; its name if it says nothing, or cannot say it."""
+    try:
+        words = canonical_text(str(error))
+    except Exception:  # its own __str__ fails: that must not hide that it was raised
+        words = ""
+    return words or type(error).__name__
 
 
 def is_being_cancelled() -> bool:

@@ -125,7 +125,10 @@ RETRIED = frozenset({"rate_limit", "overloaded", "network", "timeout"})
 """Kinds of error that may pass by themselves."""
 
 LONGEST_DELAY = 60_000
-"""ms; back-off doubles up to here. What a provider asks for is taken as it is."""
+"""ms; back-off doubles up to here."""
+
+LONGEST_ASKED = 600_000
+"""ms; a provider that asks for more is not waited for: the run ends with its error."""
 
 
 def retried(
@@ -135,6 +138,8 @@ def retried(
     run, settings = state.active, state.settings
     assert run.stream is not None
     if kind not in RETRIED or run.aborted or run.attempts >= settings.max_retries:
+        return None
+    if retry_after is not None and retry_after > LONGEST_ASKED:
         return None
     delay = min(settings.retry_delay * 2**run.attempts, LONGEST_DELAY)
     retry = Retry(

@@ -8,7 +8,19 @@ from typing import Any
 
 import pytest
 
-from refold import AgentEnd, BugError, ClosedError, LogAccessError, Reply, Request, Session, tool
+from refold import (
+    AgentEnd,
+    AgentStart,
+    BugError,
+    ClosedError,
+    LifecycleEvent,
+    LogAccessError,
+    Reply,
+    Request,
+    Session,
+    ToolContext,
+    tool,
+)
 from refold.actors.messages import Claim, Enter, Offered, Revive
 from refold.actors.supervisor import MOST_DEATHS
 from refold.events.agent import inputs
@@ -255,6 +267,49 @@ def test_listeners_are_waited_for_after_the_loop_has_died(mortal: Mortality) -> 
         is_alive(session)
         assert heard[0] == "AgentStart"
         assert "MessageEnd" in heard
+
+
+def test_a_run_goes_on_whose_listener_was_at_work_when_its_actor_died(mortal: Mortality) -> None:
+    gate = Gate()
+    with opened(Model(every=brain())) as runtime:
+        session = runtime.session("s", model=MODEL)
+
+        async def hold(event: LifecycleEvent) -> None:
+            if isinstance(event, AgentStart):
+                await gate.passed()
+
+        session.listen(hold)
+        run = session.prompt("hi")
+        gate.await_arrival()
+        mortal.kill(engine_of(runtime), "Tools")
+        mortal.go_on()
+        assert within(run.result).text == "hello"
+        gate.open()
+
+
+@pytest.mark.parametrize("actor", ["Loop", "Tools"])
+def test_a_tool_that_nobody_waits_for_any_more_is_told_to_stop(
+    mortal: Mortality, actor: str
+) -> None:
+    at_work, stopped = Gate(), Gate()
+
+    @tool
+    def work(context: ToolContext) -> str:
+        """Work until told to stop."""
+        at_work.wait(0)
+        if context.signal.wait(PATIENCE):
+            stopped.open()
+        return "too late"
+
+    with opened(Model(every=brain(calls(call("work"))))) as runtime:
+        session = runtime.session("s", model=MODEL, tools=[work])
+        session.prompt("go")
+        at_work.await_arrival()
+        mortal.kill(engine_of(runtime), actor)
+        mortal.go_on()
+        assert stopped.wait()
+        await_rest(session)
+        assert "interrupted" in texts(session)[2]
 
 
 @pytest.mark.parametrize("actor", ["Journal", "Loop", "Queues"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -25,8 +25,8 @@ ACTORS: dict[str, type[Any]] = {
 }
 
 
-class Poison(Message, frozen=True, kw_only=True):
-    """An actor that handles it raises its error."""
+class Poison(NamedTuple):
+    """An actor that handles it raises its error, once the gate is open if there is one."""
 
     error: BaseException
     gate: Gate | None = None
@@ -58,7 +58,7 @@ class Mortality:
     ) -> None:
         """Have an actor die of its next message; at a gate it waits before it does."""
         poison = Poison(error=error or RuntimeError("poison"), gate=gate)
-        engine._addresses[name].tell(poison)
+        engine._addresses[name].tell(poison)  # type: ignore[arg-type]
 
     def kill(self, engine: Engine, name: str, error: BaseException | None = None) -> None:
         """Have an actor die, and wait until its supervisor has planned its restart."""

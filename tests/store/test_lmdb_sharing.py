@@ -53,7 +53,9 @@ def test_logs_on_one_folder_share_what_they_see(path: Path) -> None:
         lambda path: path.parent / "link",
     ],
 )
-def test_a_log_is_the_same_by_any_spelling(path: Path, spell: Callable[[Path], str | Path]) -> None:
+def test_a_log_is_the_same_by_any_spelling(
+    path: Path, spell: Callable[[Path], str | Path]
+) -> None:
     (path.parent / "link").symlink_to(path)
     stream = uid()
     with LmdbLog.open(path) as one, LmdbLog.open(spell(path)) as two:
@@ -177,7 +179,9 @@ def test_a_batch_belongs_to_its_thread(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_thread_that_dies_in_a_batch_takes_only_that_batch_along(path: Path, kept: bool) -> None:
+def test_a_thread_that_dies_in_a_batch_takes_only_that_batch_along(
+    path: Path, kept: bool
+) -> None:
     stream = uid()
     abandoned = []
     with LmdbLog.open(path) as log:
@@ -458,11 +462,7 @@ def test_a_claim_of_another_process_fences(path: Path) -> None:
     with LmdbLog.open(path) as log:
         epoch = log.claim(stream, "here")
         log.append(stream, 0, events(1), time=NOW, epoch=epoch)
-        run(
-            "LmdbLog.open(sys.argv[1]).claim(bytes.fromhex(sys.argv[2]), 'there')",
-            path,
-            stream.hex(),
-        )
+        run("LmdbLog.open(sys.argv[1]).claim(bytes.fromhex(sys.argv[2]), 'there')", path, stream.hex())
         with pytest.raises(Exception, match="there"):
             log.append(stream, 1, events(2), time=NOW, epoch=epoch)
         assert log.append(stream, ANY, events(3), time=NOW).version == 2

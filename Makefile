@@ -49,6 +49,10 @@ clean:  ## remove .venv, caches, and what was built or logged
 demo: setup  ## a real model streams, a run is killed and goes on, and its past is looked at
 	$(BIN)/python demo/demo.py
 
+.PHONY: docs
+docs: setup  ## write the generated parts of the docs anew
+	$(BIN)/python -m tests.docs.generate
+
 # --- Check -----------------------------------------------------------------------------------------
 
 .PHONY: test

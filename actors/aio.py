@@ -22,7 +22,6 @@ from refold.events.agent import inputs
 from refold.events.agent.inputs import QueueName
 from refold.events.agent.messages import Image, Message, ThinkingLevel
 from refold.events.agent.settings import IdleQueue, QueueMode, ToolExecution
-from refold.events.agent.state import Phase
 from refold.events.errors import ClosedError
 from refold.events.fact import Offer
 from refold.store.log import Log
@@ -106,18 +105,13 @@ class AsyncSession(SessionCore):
         finally:
             end()
 
-    def running(self) -> AsyncRun | None:
-        """As `Session.running`."""
-        run = AsyncRun(self._engine.hub, self.stream, self._engine.contents(self.stream))
-        state = self.machine
-        if state.phase is Phase.IDLE:
-            return None
-        run.begin(state.version + 1)
-        return run
-
     async def _run(self, offer: Offer) -> AsyncRun:
         run = AsyncRun(self._engine.hub, self.stream, self._engine.contents(self.stream))
-        version = await asyncio.wrap_future(self._enter(offer))
+        try:
+            version = await asyncio.wrap_future(self._enter(offer))
+        except BaseException:
+            run.forget()
+            raise
         if not version:
             raise ClosedError("the session does not take inputs any more")
         run.begin(version)

@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import msgspec
-from jsonschema.exceptions import SchemaError
-from jsonschema.protocols import Validator
 
 from refold.events.canonical import Json
 from refold.events.errors import InvalidArgumentError, ToolArgumentsError
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MISFIT = object()
@@ -34,8 +35,10 @@ def check_schema(name: str, schema: Any) -> None:
         raise InvalidArgumentError(
             f"the parameters of tool {name!r} must be a JSON schema of type object, not {schema!r}"
         )
+    from jsonschema.exceptions import SchemaError
+
     try:
-        jsonschema.Draft202012Validator.check_schema(schema)
+        _draft().check_schema(schema)
     except SchemaError as error:
         where = ".".join(str(part) for part in error.path) or "its top"
         raise InvalidArgumentError(
@@ -70,13 +73,21 @@ def fitted(name: str, schema: Json, arguments: Json) -> Json:
     return Json.of(value)
 
 
+@cache
+def _draft() -> type[Validator]:
+    """The validator class; imported at the first tool, for that takes 40 ms."""
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator
+
+
 @lru_cache(maxsize=512)
 def _compiled(schema: str) -> tuple[Validator, Any]:
     parsed = msgspec.json.decode(schema)
-    return jsonschema.Draft202012Validator(parsed), parsed
+    return _draft()(parsed), parsed
 
 
-def _place(error: jsonschema.ValidationError) -> str:
+def _place(error: ValidationError) -> str:
     path = [str(part) for part in error.absolute_path]
     required: Any = error.validator_value
     if error.validator == "required" and isinstance(required, list):
@@ -116,13 +127,13 @@ def _object(schema: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
 def _first_that_fits(schemas: list[Any], value: Any) -> Any:
     for schema in schemas:
         coerced = _coerced(schema, value)
-        if jsonschema.Draft202012Validator(schema).is_valid(coerced):
+        if _draft()(schema).is_valid(coerced):
             return coerced
     return value
 
 
 def _is(kind: str, value: Any) -> bool:
-    return bool(jsonschema.Draft202012Validator.TYPE_CHECKER.is_type(value, kind))
+    return bool(_draft().TYPE_CHECKER.is_type(value, kind))
 
 
 def _number(value: Any) -> Any:

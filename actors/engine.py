@@ -170,8 +170,8 @@ class Engine:
         at, options = self._addresses, self.options
         owner = f"{socket.gethostname()}/{os.getpid()}"
         launches: dict[str, Launch] = {
-            "Journal": lambda failed: Journal.launch(
-                failed,
+            "Journal": lambda *born: Journal.launch(
+                *born,
                 log=self.log,
                 owner=owner,
                 loop=at["Loop"],
@@ -179,15 +179,15 @@ class Engine:
                 hub=self.hub,
                 clock=options.clock,
             ),
-            "Reader": lambda failed: Reader.launch(
-                failed,
+            "Reader": lambda *born: Reader.launch(
+                *born,
                 log=self.log,
                 journal=at["Journal"],
                 loop=at["Loop"],
                 behaviour_of=lambda stream: self._behaviours.get(stream, AGENT),
             ),
-            "Loop": lambda failed: Loop.launch(
-                failed,
+            "Loop": lambda *born: Loop.launch(
+                *born,
                 journal=at["Journal"],
                 reader=at["Reader"],
                 tools=at["Tools"],
@@ -199,12 +199,13 @@ class Engine:
                 },
                 performers=self._performers,
                 hub=self.hub,
+                gated=lambda stream: bool(self.kits.of(stream).listeners),
                 remember=partial(remember, self.memory),
                 most=options.most_hosted,
                 audit=options.audit,
             ),
-            "Models": lambda failed: Models.launch(
-                failed,
+            "Models": lambda *born: Models.launch(
+                *born,
                 event_loop=self.event_loop,
                 loop=at["Loop"],
                 resolve=self.catalog.resolve,
@@ -215,8 +216,8 @@ class Engine:
                 clock=options.clock,
                 delta_interval=options.delta_interval,
             ),
-            "Tools": lambda failed: Tools.launch(
-                failed,
+            "Tools": lambda *born: Tools.launch(
+                *born,
                 event_loop=self.event_loop,
                 pool=self._pool,
                 loop=at["Loop"],
@@ -228,18 +229,15 @@ class Engine:
                 listener_limit=options.listener_limit,
                 output_limit=options.output_limit,
             ),
-            "Queues": lambda failed: Queues.launch(failed, loop=at["Loop"], waiters=self._waiters),
+            "Queues": lambda *born: Queues.launch(*born, loop=at["Loop"], waiters=self._waiters),
         }
-        at["Supervisor"].moved(
-            Supervisor.launch(
-                lambda failed: self.hub.fail_all(
-                    BugError(f"the supervisor died: {failed.error!r}")
-                ),
-                launches=launches,
-                addresses=at,
-                waiters=self._waiters,
-                hub=self.hub,
-            )
+        Supervisor.launch(
+            at["Supervisor"],
+            lambda failed: self.hub.fail_all(BugError(f"the supervisor died: {failed.error!r}")),
+            launches=launches,
+            addresses=at,
+            waiters=self._waiters,
+            hub=self.hub,
         )
 
 

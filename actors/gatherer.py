@@ -15,6 +15,7 @@ from refold.actors.providers.provider import Began
 from refold.events.agent import bodies, inputs
 from refold.events.agent.bodies import Piece, merged
 from refold.events.canonical import canonical_text
+from refold.events.errors import ModelError
 from refold.events.fact import Offer
 
 HOLD_LIMIT = 256 * 1024
@@ -39,6 +40,7 @@ class Gatherer:
         self._send = send
         self._held: list[Piece] = []
         self._held_size = 0
+        self._started: set[int] = set()
         self._began = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -46,8 +48,20 @@ class Gatherer:
         self._ripe = False
 
     async def take(self, event: Began | Piece) -> None:
-        """Take the next event of the stream."""
+        """Take the next event of the stream.
+
+        Raises:
+            ModelError: a piece belongs to no block; on record it could never be read again.
+        """
         if isinstance(event, Piece):
+            if event.kind.endswith("_start"):
+                self._started.add(event.index)
+            elif event.index not in self._started:
+                raise ModelError(
+                    f"the provider sent a {event.kind} of block {event.index}, which it has not "
+                    "started",
+                    "protocol",
+                )
             piece = replace(event, text=canonical_text(event.text))
             self.pieces.append(piece)
             self._held.append(piece)

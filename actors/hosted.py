@@ -53,7 +53,8 @@ class Hosted:
         state, version: as committed.
         waiting: offers that are not decided yet.
         in_flight: the append that is on its way, if any.
-        running: keys of the effects under way.
+        running: keys of the effects under way; lost: of those whose actor has died, until the
+            machine hears of it.
         gated: it has awaited listeners; listening: they are at work.
         shown_later: answers that are due once all is shown.
         catching_up: it reads what others appended; stalled: the log could not be written.
@@ -66,6 +67,7 @@ class Hosted:
         "gated",
         "in_flight",
         "listening",
+        "lost",
         "running",
         "shown_later",
         "stalled",
@@ -86,6 +88,7 @@ class Hosted:
         self.waiting: deque[Offered] = deque()
         self.in_flight: Drafted | None = None
         self.running: set[str] = set()
+        self.lost: set[str] = set()
         self.gated = False
         self.listening = False
         self.shown_later: list[Answer] = []
@@ -181,15 +184,17 @@ class _Draft:
             self.effects.append((effect, state))
 
     def finished(self) -> Drafted:
+        done = tuple(key for offered in self.taken for key in offered.done)
         return Drafted(
             taken=tuple(self.taken),
             inputs=tuple(self.inputs),
             facts=tuple(self.facts),
             states=tuple(self.states),
             events=tuple(self.events),
-            effects=tuple(self.effects),
+            # An outcome that a dead Loop did not get to may come with the recovery that wants it.
+            effects=tuple(wanted for wanted in self.effects if wanted[0].key not in done),
             answers=tuple(self.answers),
             blobs=tuple(self.blobs),
-            done=tuple(key for offered in self.taken for key in offered.done),
+            done=done,
             cause=self.cause,
         )

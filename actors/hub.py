@@ -12,7 +12,7 @@ import msgspec
 from refold.events.fact import Fact
 
 
-class Published(msgspec.Struct, frozen=True):
+class Published(msgspec.Struct, frozen=True, gc=False):
     """One durable append, as watchers get it.
 
     Attributes:
@@ -48,6 +48,10 @@ class Hub:
     def unknow(self, stream: bytes) -> None:
         """The stream is not hosted any more."""
         self._latest.pop(stream, None)
+
+    def known(self) -> tuple[bytes, ...]:
+        """All streams that are hosted."""
+        return tuple(self._latest)
 
     def latest(self, stream: bytes) -> Any:
         """The committed state of a stream, or None if it is not hosted."""

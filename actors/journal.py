@@ -21,7 +21,7 @@ from refold.actors.messages import (
     Write,
     Written,
 )
-from refold.events.errors import RefoldError
+from refold.events.errors import BugError, RefoldError
 from refold.store.log import Batch, Log
 
 
@@ -68,6 +68,17 @@ class Journal(ThreadActor):
         """Commit what was put before the stop."""
         self._flush()
 
+    def abandon(self, message: Message, error: BaseException) -> None:
+        """Nothing of the batch is in the log, or nobody was told that it is."""
+        if self._batch is not None:
+            self._batch.abort()
+        died = BugError(f"the journal died of {error!r}, so an append may not have been written")
+        if isinstance(message, Write) and not any(write is message for write, _ in self._written):
+            self._loop.tell(NotWritten(stream=message.stream, error=died))
+        if isinstance(message, Claim):
+            self._reader.tell(NotRevived(stream=message.stream, error=died))
+        self._refuse_all(died)
+
     def _open(self) -> Batch:
         if self._batch is None:
             self._batch = self._log.batch()
@@ -88,7 +99,7 @@ class Journal(ThreadActor):
         except RefoldError as error:
             self._reader.tell(NotRevived(stream=claim.stream, error=error))
             return
-        self._claimed.append(Claimed(stream=claim.stream, epoch=epoch))
+        self._claimed.append(Claimed(stream=claim.stream, epoch=epoch, asked=claim.asked))
 
     def _write(self, write: Write) -> None:
         try:
@@ -107,26 +118,32 @@ class Journal(ThreadActor):
         self._written.append((write, appended.version))
 
     def _flush(self) -> None:
-        batch, written, claimed = self._batch, self._written, self._claimed
-        if batch is None:
+        if self._batch is None:
             return
-        self._batch, self._written, self._claimed = None, [], []
         try:
-            batch.commit()
+            self._batch.commit()
         except RefoldError as error:
-            for write, _ in written:
-                self._loop.tell(NotWritten(stream=write.stream, error=error))
-            for claim in claimed:
-                self._reader.tell(NotRevived(stream=claim.stream, error=error))
+            self._batch = None
+            self._refuse_all(error)
             return
-        for claim in claimed:
-            self._reader.tell(claim)
+        written, claimed = self._written, self._claimed
+        self._batch, self._written, self._claimed = None, [], []
         for write, version in written:
             self._hub.know(write.stream, write.states[-1])
             self._loop.tell(Written(stream=write.stream, version=version))
+        # Behind the answers to what was appended under older claims.
+        for claim in claimed:
+            self._reader.tell(claim)
         for write, version in written:
             first = version - len(write.events) + 1
             self._hub.publish(
                 write.stream,
                 Published(write.stream, first, self._time, write.facts, write.states),
             )
+
+    def _refuse_all(self, error: RefoldError) -> None:
+        written, claimed, self._written, self._claimed = self._written, self._claimed, [], []
+        for write, _ in written:
+            self._loop.tell(NotWritten(stream=write.stream, error=error))
+        for claim in claimed:
+            self._reader.tell(NotRevived(stream=claim.stream, error=error))

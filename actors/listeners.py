@@ -38,8 +38,9 @@ async def notify(
         # A listener that subscribes while the others are told hears of this event too.
         while waiting := [listener for listener in listeners() if listener not in told]:
             told.append(waiting[0])
+            time = asyncio.timeout(limit)
             try:
-                async with asyncio.timeout(limit) as time:
+                async with time:
                     await called(waiting[0], pool, event)
             except Exception as error:
                 late = TimeoutError(f"a listener took over {limit:g} s")

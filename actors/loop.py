@@ -49,6 +49,7 @@ class Loop(ThreadActor):
         performers: who performs an effect.
         tools: who calls awaited listeners.
         senders: where those are told who offered something.
+        gated: whether a session has awaited listeners.
         remember: keeps the content of inputs that were appended, for those who read it next.
         most: how many sessions are kept hosted; beyond that, resting ones are let go, and folded
             again at their next message.
@@ -66,6 +67,7 @@ class Loop(ThreadActor):
         senders: Mapping[Sender, Address],
         performers: Performers,
         hub: Hub,
+        gated: Callable[[bytes], bool],
         remember: Remember,
         most: int = 10_000,
         audit: Audit | None = None,
@@ -78,7 +80,7 @@ class Loop(ThreadActor):
         self._performers = performers
         self._hub = hub
         self._remember = remember
-        self._roster = Roster(reader=reader, hub=hub, most=most)
+        self._roster = Roster(reader=reader, hub=hub, most=most, gated=gated)
         self._audit = audit
 
     def handle(self, message: Message) -> None:
@@ -93,15 +95,21 @@ class Loop(ThreadActor):
 
     def _host(self, host: Host) -> None:
         hosted, waiting = self._roster.host(host)
+        if hosted is None:
+            return
         for message in waiting:
             self.handle(message)
         self._drive(hosted)
         self._roster.let_go()
 
     def _not_revived(self, message: NotRevived) -> None:
+        at_work = self._roster.find(message.stream) is not None
         for waiting in self._roster.not_revived(message.stream):
             if isinstance(waiting, Offered):
                 self._refuse(waiting, message.error)
+                at_work = at_work or bool(waiting.done)
+        if at_work:  # a run is active, and nobody may come to ask for it
+            self._supervisor.tell(NotWritten(stream=message.stream, error=message.error))
 
     def _listen(self, message: Listen) -> None:
         hosted = self._roster.find_or_revive(message)
@@ -114,6 +122,7 @@ class Loop(ThreadActor):
         if hosted.in_flight is not None or hosted.catching_up:
             return
         drafted = draft(hosted)
+        hosted.lost.clear()  # what recovers them is decided now
         for key in drafted.done:
             hosted.running.discard(key)
         if not drafted.facts:
@@ -236,33 +245,36 @@ class Loop(ThreadActor):
 
     def _retry(self, message: Retry) -> None:
         hosted = self._roster.find(message.stream)
-        if hosted is not None and hosted.stalled:
+        if hosted is None:
+            self._roster.revive(message.stream)
+        elif hosted.stalled:
             hosted.stalled = False
             self._drive(hosted)
 
     def _restarted(self, message: Restarted) -> None:
         """What the actor that died was doing is lost; its sessions go on as after a crash."""
-        if message.actor == "Reader":
-            self._roster.reader_restarted()
+        if message.actor == "Loop":
+            self._roster.revive_known()
         for hosted in self._roster:
-            if message.actor == "Journal" and hosted.in_flight is not None:
-                # It may be in the log: then outcomes that are offered again come too late, and
-                # are ignored. Callers have been told that nobody knows.
-                taken, hosted.in_flight = hosted.in_flight.taken, None
-                kept = [offered for offered in taken if offered.sender != "queues"]
-                hosted.waiting.extendleft(reversed(kept))
-                self._roster.catch_up(hosted)
-            elif message.actor in ("Tools", "Models"):
-                self._recover(hosted)
+            if message.actor == "Tools":
+                hosted.listening = False
+            self._recover(hosted, message.actor.lower())
+            self._drive(hosted)
 
-    def _recover(self, hosted: Hosted) -> None:
-        hosted.listening = False
-        recovery = hosted.behaviour.recovery(hosted.state) if hosted.running else None
-        hosted.running.clear()
-        if recovery is not None:
+    def _recover(self, hosted: Hosted, died: str) -> None:
+        state = hosted.in_flight.states[-1] if hosted.in_flight else hosted.state
+        lost = {
+            effect.key
+            for effect in hosted.behaviour.outstanding(state)
+            if any(address.name == died for address in self._performers(effect))
+        }
+        lost &= hosted.running  # what is in flight has not been started yet
+        recovery = hosted.behaviour.recovery(state)
+        if lost and recovery is not None:
+            hosted.running -= lost
+            hosted.lost |= lost
             offers = (Offer(recovery),)
             hosted.waiting.appendleft(Offered(stream=hosted.stream, offers=offers))
-        self._drive(hosted)
 
     def _give(self, hosted: Hosted, answers: tuple[Answer, ...]) -> None:
         for answer in answers:
@@ -282,7 +294,7 @@ class Loop(ThreadActor):
         if self._audit is None:
             return
         owed = {effect.key for effect in hosted.behaviour.outstanding(hosted.state)}
-        if owed != hosted.running:
+        if owed != hosted.running | hosted.lost:
             self._audit(
                 f"at version {hosted.version} the state owes {sorted(owed)}, and "
                 f"{sorted(hosted.running)} are under way"

@@ -23,14 +23,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     stream: bytes = b""
 
 
-class Enter(Message, frozen=True, kw_only=True):
+class Enter(Message, frozen=True, kw_only=True, gc=False):
     """A caller at the door (to Queues): have this input accepted, and tell me when it is."""
 
     token: int
     offer: Offer
 
 
-class Offered(Message, frozen=True, kw_only=True):
+class Offered(Message, frozen=True, kw_only=True, gc=False):
     """Inputs for a machine (to Loop), decided in this order and appended together.
 
     Attributes:
@@ -47,7 +47,7 @@ class Offered(Message, frozen=True, kw_only=True):
     done: tuple[str, ...] = ()
 
 
-class Accepted(Message, frozen=True, kw_only=True):
+class Accepted(Message, frozen=True, kw_only=True, gc=False):
     """An offer is durable (from Loop). `version` is that of its first event, 0 if ignored."""
 
     token: int
@@ -61,7 +61,7 @@ class Refused(Message, frozen=True, kw_only=True):
     error: Exception
 
 
-class Write(Message, frozen=True, kw_only=True):
+class Write(Message, frozen=True, kw_only=True, gc=False):
     """One append (to Journal). `facts` and `states` are for those who watch the stream:
     `states[i]` is the state before `facts[i]`, and the last one that after all of them.
     """
@@ -75,7 +75,7 @@ class Write(Message, frozen=True, kw_only=True):
     states: tuple[Any, ...] = ()
 
 
-class Written(Message, frozen=True, kw_only=True):
+class Written(Message, frozen=True, kw_only=True, gc=False):
     """An append is durable (from Journal)."""
 
     version: int
@@ -90,20 +90,26 @@ class NotWritten(Message, frozen=True, kw_only=True):
 class Claim(Message, frozen=True, kw_only=True):
     """Claim a stream (Reader to Journal); answered with `Claimed` or `NotRevived`."""
 
+    asked: int = 0
+
 
 class Claimed(Message, frozen=True, kw_only=True):
     """The stream is this process's to drive (Journal to Reader)."""
 
     epoch: int
+    asked: int = 0
 
 
 class Host(Message, frozen=True, kw_only=True):
-    """Drive this stream from here on (to Loop). `first` is offered before anything else."""
+    """Drive this stream from here on (to Loop), as it `asked`. `first` is offered before anything
+    else.
+    """
 
     behaviour: Any
     state: Any
     version: int
     epoch: int
+    asked: int
     first: tuple[Offer, ...] = ()
 
 
@@ -123,7 +129,11 @@ class CaughtUp(Message, frozen=True, kw_only=True):
 
 
 class Revive(Message, frozen=True, kw_only=True):
-    """Fold a stream that is not hosted, and have it hosted again (to Reader)."""
+    """Fold a stream that is not hosted, and have it hosted again (to Reader). `asked` is in the
+    answer: a Loop that died before may have asked as well.
+    """
+
+    asked: int = 0
 
 
 class NotRevived(Message, frozen=True, kw_only=True):
@@ -132,7 +142,7 @@ class NotRevived(Message, frozen=True, kw_only=True):
     error: Exception
 
 
-class Perform(Message, frozen=True, kw_only=True):
+class Perform(Message, frozen=True, kw_only=True, gc=False):
     """Start an effect (to Tools or Models). `state` is the one right after the event that wants
     it.
     """
@@ -147,7 +157,7 @@ class Listen(Message, frozen=True, kw_only=True):
     listening: bool
 
 
-class Notify(Message, frozen=True, kw_only=True):
+class Notify(Message, frozen=True, kw_only=True, gc=False):
     """Tell the awaited listeners of a session, one after the other (to Tools)."""
 
     facts: tuple[Fact, ...]

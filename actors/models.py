@@ -14,7 +14,7 @@ from refold.actors.actor import Address, LoopActor
 from refold.actors.contents import StreamContents
 from refold.actors.gatherer import Gatherer
 from refold.actors.kit import Kits
-from refold.actors.messages import Accepted, Message, Offered, Perform, Refused
+from refold.actors.messages import Accepted, Message, Offered, Perform, Refused, Restarted
 from refold.actors.providers.provider import Finish, Provider, StreamEvent
 from refold.actors.reply import replied
 from refold.actors.signal import AbortSignal
@@ -119,6 +119,8 @@ class Models(LoopActor):
                     stop.interrupt()
             case Perform(effect=effects.SignalAbort(run=run)):
                 self._signals.abort(message.stream, run)
+            case Restarted():
+                self.on_stop()
             case Perform(effect=Discard()):
                 for (stream, _), task in list(self._calls.items()):
                     if stream == message.stream:
@@ -128,6 +130,10 @@ class Models(LoopActor):
         """End all calls."""
         for task in self._calls.values():
             task.cancel()
+
+    def abandon(self, message: Message, error: BaseException) -> None:
+        """Its calls are made again by the next one."""
+        self.on_stop()
 
     def _begin(self, perform: Perform, effect: effects.CallModel) -> None:
         key = (perform.stream, effect.call)
@@ -192,7 +198,7 @@ class Models(LoopActor):
             await asyncio.wait_for(signal.wait_async(), wait.delay / 1000)
         self._offer(perform, (Offer(inputs.RetryDue(call=wait.call)),), None)
 
-    def _failed(self, perform: Perform, effect: effects.CallModel, error: Exception) -> None:
+    def _failed(self, perform: Perform, effect: effects.CallModel, error: BaseException) -> None:
         provider, _, model = perform.state.active.model.partition("/")
         failure = Failure(
             message=canonical_text(str(error)) or type(error).__name__,

@@ -17,7 +17,7 @@ from refold.actors.messages import (
     Revive,
 )
 from refold.events.behaviour import Behaviour
-from refold.events.errors import RefoldError
+from refold.events.errors import BugError, RefoldError
 from refold.events.fact import Offer
 from refold.store.log import Log
 
@@ -44,7 +44,7 @@ class Reader(ThreadActor):
         match message:
             case Revive():
                 # Claimed first: nobody else can append behind what is folded then.
-                self._journal.tell(Claim(stream=message.stream))
+                self._journal.tell(Claim(stream=message.stream, asked=message.asked))
             case NotRevived():
                 self._loop.tell(message)
             case Claimed() | CatchUp():
@@ -57,6 +57,11 @@ class Reader(ThreadActor):
                 except RefoldError as error:
                     answer = NotRevived(stream=message.stream, error=error)
                 self._loop.tell(answer)
+
+    def abandon(self, message: Message, error: BaseException) -> None:
+        """The stream that it was reading is read by nobody."""
+        died = BugError(f"the reader died of {error!r} with stream {message.stream.hex()} in hand")
+        self._loop.tell(NotRevived(stream=message.stream, error=died))
 
     def _revived(self, claimed: Claimed) -> Message:
         behaviour = self._behaviour_of(claimed.stream)
@@ -72,6 +77,7 @@ class Reader(ThreadActor):
             state=state,
             version=version,
             epoch=claimed.epoch,
+            asked=claimed.asked,
             first=() if recovery is None else (Offer(recovery),),
         )
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 
 from refold.actors.actor import Address
 from refold.actors.hosted import Hosted
 from refold.actors.hub import Hub
 from refold.actors.messages import CatchUp, Host, Message, Offered, Revive
+
+_asked = count(1)
+"""Numbers of what was asked of readers, by all Loops of the process."""
 
 
 class Roster:
@@ -16,14 +20,18 @@ class Roster:
 
     Args:
         most: how many are kept; beyond that, those that have rested longest are let go.
+        gated: whether a session has awaited listeners.
     """
 
-    def __init__(self, *, reader: Address, hub: Hub, most: int) -> None:
+    def __init__(
+        self, *, reader: Address, hub: Hub, most: int, gated: Callable[[bytes], bool]
+    ) -> None:
         self._reader = reader
         self._hub = hub
         self._most = most
+        self._gated = gated
         self._hosted: OrderedDict[bytes, Hosted] = OrderedDict()
-        self._reviving: dict[bytes, list[Message]] = {}
+        self._reviving: dict[bytes, tuple[int, list[Message]]] = {}
 
     def __iter__(self) -> Iterator[Hosted]:
         return iter(list(self._hosted.values()))
@@ -36,24 +44,45 @@ class Roster:
         """The session that a message is for; if it is not hosted, the message waits until it is."""
         hosted = self._hosted.get(message.stream)
         if hosted is None:
-            waiting = self._reviving.setdefault(message.stream, [])
-            waiting.append(message)
-            if len(waiting) == 1:
-                self._reader.tell(Revive(stream=message.stream))
+            self.revive(message.stream).append(message)
         return hosted
 
-    def host(self, host: Host) -> tuple[Hosted, list[Message]]:
-        """Host a session; what has waited for it comes with it."""
+    def revive_known(self) -> None:
+        """Host again what the Loop before this one has hosted."""
+        for stream in self._hub.known():
+            if stream not in self._hosted:
+                self.revive(stream)
+
+    def revive(self, stream: bytes) -> list[Message]:
+        """Have a session hosted; the messages that wait for it, to which more may be added."""
+        if stream not in self._reviving:
+            asked = next(_asked)
+            self._reviving[stream] = (asked, [])
+            self._reader.tell(Revive(stream=stream, asked=asked))
+        return self._reviving[stream][1]
+
+    def host(self, host: Host) -> tuple[Hosted | None, list[Message]]:
+        """Host a session; what has waited for it comes with it. None if it is an answer to a Loop
+        that died: the one to this Loop is on its way, and fences it.
+        """
+        asked, waiting = self._reviving.get(host.stream, (0, []))
+        if host.asked != asked:
+            return None, []
+        del self._reviving[host.stream]
         hosted = Hosted(host.stream, host.behaviour, host.state, host.version, host.epoch)
+        hosted.gated = self._gated(host.stream)
         self._hosted[host.stream] = hosted
         self._hub.know(host.stream, host.state)
         if host.first:
             hosted.waiting.append(Offered(stream=host.stream, offers=host.first))
-        return hosted, self._reviving.pop(host.stream, [])
+        return hosted, waiting
 
     def not_revived(self, stream: bytes) -> list[Message]:
-        """A session cannot be hosted; what has waited for it."""
-        return self._reviving.pop(stream, [])
+        """A session cannot be hosted, or not any more; what has waited for it."""
+        hosted = self._hosted.get(stream)
+        self.drop(stream)
+        _, waiting = self._reviving.pop(stream, (0, []))
+        return [*(hosted.waiting if hosted else ()), *waiting]
 
     def touch(self, hosted: Hosted) -> None:
         """It has just been used."""
@@ -80,11 +109,3 @@ class Roster:
         self._reader.tell(
             CatchUp(stream=hosted.stream, behaviour=hosted.behaviour, version=hosted.version)
         )
-
-    def reader_restarted(self) -> None:
-        """The reader knows nothing of what it was asked before."""
-        for stream in self._reviving:
-            self._reader.tell(Revive(stream=stream))
-        for hosted in self:
-            if hosted.catching_up:
-                self.catch_up(hosted)

@@ -82,6 +82,10 @@ class Run:
         """The run was accepted, at `version`."""
         self._projector.begun = version
 
+    def forget(self) -> None:
+        """It was not accepted, or nobody follows it any more."""
+        self._forget()
+
     @property
     def number(self) -> int:
         """How many runs the session has had, this one included; 0 until its first event is read."""
@@ -133,6 +137,10 @@ class AsyncRun:
     def begin(self, version: int) -> None:
         """The run was accepted, at `version`."""
         self._projector.begun = version
+
+    def forget(self) -> None:
+        """It was not accepted, or nobody follows it any more."""
+        self._forget()
 
     @property
     def number(self) -> int:

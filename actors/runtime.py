@@ -110,11 +110,12 @@ class RuntimeCore:
         found = self._engine.log.find(name)
         stream = found or os.urandom(16)
         session: SessionCore = kind(self._engine, stream, name)
+        wanted = session._wanted(options)
         waits = []
         if found is None:
             created = inputs.Created(uid=stream, name=name)
             waits.append(self._engine.enter(stream, Offer(created)))
-        waits.append(session._settings(options))
+        waits.append(session._enter(wanted))
         return session, waits
 
 

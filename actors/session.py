@@ -14,7 +14,6 @@ from refold.actors.watch import Watch
 from refold.events.agent import inputs
 from refold.events.agent.inputs import QueueName
 from refold.events.agent.messages import Image, Message, ThinkingLevel
-from refold.events.agent.state import Phase
 from refold.events.errors import ClosedError
 from refold.events.fact import Offer
 
@@ -129,21 +128,13 @@ class Session(SessionCore):
         finally:
             end()
 
-    def running(self) -> Run | None:
-        """The run that is active, to be followed from its next event on; None at rest.
-
-        So a run that was cut off, and goes on since the session was opened, can be watched.
-        """
-        run = Run(self._engine.hub, self.stream, self._engine.contents(self.stream))
-        state = self.machine  # read once the watch stands, so that nothing falls between
-        if state.phase is Phase.IDLE:
-            return None
-        run.begin(state.version + 1)
-        return run
-
     def _run(self, offer: Offer) -> Run:
         run = Run(self._engine.hub, self.stream, self._engine.contents(self.stream))
-        version = self._enter(offer).result()
+        try:
+            version = self._enter(offer).result()
+        except BaseException:
+            run.forget()
+            raise
         if not version:
             raise ClosedError("the session does not take inputs any more")
         run.begin(version)

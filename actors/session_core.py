@@ -168,6 +168,10 @@ class SessionCore:
         return self._enter(door.carrying(inputs.HistoryReplaced, self._engine.log.key, canonical))
 
     def _settings(self, options: Mapping[str, Any]) -> Future[int]:
+        return self._enter(self._wanted(options))
+
+    def _wanted(self, options: Mapping[str, Any]) -> Offer:
+        """Settings as an input; what cannot be is refused here, before anything is written."""
         given = dict(options)
         if given.get("model") is not None:
             # With a hook for keys, what the provider itself has of them does not matter.
@@ -184,4 +188,4 @@ class SessionCore:
             parts["hooks"] = dict(given["hooks"])
         if parts:
             self._engine.equip(self.stream, **parts)
-        return self._enter(offer)
+        return offer

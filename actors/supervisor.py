@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import suppress
 
 import pykka
 
@@ -14,7 +14,7 @@ from refold.actors.messages import Failed, Message, NotWritten, Restarted, Retry
 from refold.actors.waiters import Waiters
 from refold.events.errors import BugError
 
-Launch = Callable[[OnFailure], "pykka.ActorRef[Any]"]
+Launch = Callable[[Address, OnFailure], None]
 
 FIRST_DELAY = 0.05
 LONGEST_DELAY = 5.0
@@ -69,9 +69,10 @@ class Supervisor(ThreadActor):
 
     def _launch(self, name: str) -> None:
         def failed(message: Failed) -> None:
-            self.actor_ref.tell(message)
+            with suppress(pykka.ActorDeadError):  # the runtime is going down
+                self.actor_ref.tell(message)
 
-        self._addresses[name].moved(self._launches[name](failed))
+        self._launches[name](self._addresses[name], failed)
 
     def _failed(self, message: Failed) -> None:
         deaths = self._deaths[message.actor] = self._deaths.get(message.actor, 0) + 1
@@ -80,17 +81,24 @@ class Supervisor(ThreadActor):
             "what was asked of it is in the log; look with `refold log`"
         )
         error.__cause__ = message.error
-        # Whoever waits for an answer would wait for ever: the dead actor's inbox is gone.
+        # What the dead actor had in hand is lost, and nobody knows whose it was.
         self._waiters.refuse_all(error)
         if deaths > MOST_DEATHS:
+            self._addresses[message.actor].gone()
             self._hub.fail_all(error)
             return
         delay = min(FIRST_DELAY * 2 ** (deaths - 1), LONGEST_DELAY)
         self._later(delay, lambda: self._restart(message.actor))
 
     def _restart(self, name: str) -> None:
+        if self.actor_stopped.is_set():
+            return
+        restarted = Restarted(actor=name)
+        if name == "Loop":  # told first, so that they drop what the old one wanted, and no more
+            self._addresses["Models"].tell(restarted)
+            self._addresses["Tools"].tell(restarted)
         self._launch(name)
-        self._addresses["Loop"].tell(Restarted(actor=name))
+        self._addresses["Loop"].tell(restarted)
 
     def _later(self, delay: float, action: Callable[[], None]) -> None:
         timer = threading.Timer(delay, action)

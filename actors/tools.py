@@ -23,6 +23,7 @@ from refold.actors.messages import (
     Perform,
     Refused,
     Registered,
+    Restarted,
 )
 from refold.actors.signals import Signals
 from refold.actors.tool_run import Outcome, ToolRun
@@ -99,6 +100,8 @@ class Tools(LoopActor):
                 self._discard(message.stream)
             case Notify():
                 self._task((message.stream, "listeners"), self._notify(message))
+            case Restarted():
+                self._forget_all()
             case Registered():
                 for key in [key for key in self._parked if key[0] == message.stream]:
                     self.handle(self._parked.pop(key))
@@ -110,6 +113,10 @@ class Tools(LoopActor):
         self._shown.close()
         for task in self._tasks.values():
             task.cancel()
+
+    def abandon(self, message: Message, error: BaseException) -> None:
+        """Its runs matter no more: their sessions are recovered."""
+        self._forget_all()
 
     def _run(self, perform: Perform, effect: effects.RunTool) -> None:
         key = (perform.stream, effect.key)
@@ -225,6 +232,11 @@ class Tools(LoopActor):
                 task.cancel()
 
         self.loop.call_later(delay, give_up)
+
+    def _forget_all(self) -> None:
+        self.on_stop()
+        self._runs.clear()
+        self._parked.clear()
 
     def _discard(self, stream: bytes) -> None:
         for key, run in list(self._runs.items()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from statistics import mean, median
 
 import refold
@@ -30,7 +31,15 @@ def measure(setting: Setting) -> Report:
             report.at_most(f"commits a turn with {MANY} parallel tools, median", median(commits), 3)
     commits, ms = _run(setting, turns, MANY, echo_async)
     table.rows.append(
-        (f"{MANY} async tools", median(commits), float(mean(commits)), max(commits), ms, ms / of_one, 17)
+        (
+            f"{MANY} async tools",
+            median(commits),
+            float(mean(commits)),
+            max(commits),
+            ms,
+            ms / of_one,
+            17,
+        )
     )
     report.notes.append(
         f"{turns} turns a row, durable, tools that return at once. A commit holds whatever came "
@@ -39,9 +48,7 @@ def measure(setting: Setting) -> Report:
     return report
 
 
-def _run(
-    setting: Setting, turns: int, tools: int, tool: refold.Tool
-) -> tuple[list[int], float]:
+def _run(setting: Setting, turns: int, tools: int, tool: refold.Tool) -> tuple[list[int], float]:
     """Commits of each turn, and milliseconds a turn."""
     path = setting.folder / f"{tool.name}-{tools}.refold"
     model = Instant(turns, tool=tool.name, calls=tools)
@@ -52,7 +59,7 @@ def _run(
         ms = (now() - begun) / turns * 1e3
         starts = list(_turn_starts(session))
     assert len(starts) == turns + 1
-    return [after - before for before, after in zip(starts, starts[1:], strict=False)], ms
+    return [after - before for before, after in pairwise(starts)], ms
 
 
 def _turn_starts(session: refold.Session) -> Iterator[int]:

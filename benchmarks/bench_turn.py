@@ -108,6 +108,7 @@ def measure(setting: Setting) -> Report:
         "is read with its content, in the same process. CPU is that of the whole process, the "
         "kernel's part included."
     )
+    report.doubt([run.commit for found in runs.values() for run in found])
     grown = {turns: runs[f"durable, {turns} turns"] for turns in sizes}
     longest = grown[sizes[-1]]
     report.at_most(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+
 import msgspec
 
 import refold
-from refold.events.agent.bodies import Piece
 
 MODEL = "instant/model"
 ARGUMENT = "list the files in the current directory and report the first ten of them, thank you"
@@ -31,7 +33,8 @@ class Instant:
     Args:
         turns: how many replies of a run ask for tools; the next one ends it.
         tool: which tool; calls: how often in one reply.
-        text, deltas: the last reply is `text`, so many times over, a delta each.
+        text, deltas: the last reply is `text`, so many times over, a delta each; if there is more
+            than one, others get their turn on the event loop before each, as with a network.
     """
 
     name = "instant"
@@ -54,21 +57,25 @@ class Instant:
     def check(self, model: str) -> None:
         """Any model is there."""
 
-    async def stream(self, request: refold.Request, signal: refold.AbortSignal):  # noqa: ANN201
+    async def stream(
+        self, request: refold.Request, signal: refold.AbortSignal
+    ) -> AsyncIterator[refold.Began | refold.Piece | refold.Finish]:
         """Reply (see `refold.Provider`)."""
         yield refold.Began()
         if (request.call - 1) % (self._turns + 1) < self._turns:
             for index in range(self._calls):
                 id = f"{request.call}-{index}"
-                yield Piece("tool_call_start", index, id=id, name=self._tool)
-                yield Piece("tool_call_delta", index, ARGUMENTS)
-                yield Piece("tool_call_end", index)
+                yield refold.Piece("tool_call_start", index, id=id, name=self._tool)
+                yield refold.Piece("tool_call_delta", index, ARGUMENTS)
+                yield refold.Piece("tool_call_end", index)
             yield refold.Finish(stop_reason="tool_use")
             return
-        yield Piece("text_start", 0)
+        yield refold.Piece("text_start", 0)
         for _ in range(self._deltas):
-            yield Piece("text_delta", 0, self._text)
-        yield Piece("text_end", 0)
+            if self._deltas > 1:
+                await asyncio.sleep(0)
+            yield refold.Piece("text_delta", 0, self._text)
+        yield refold.Piece("text_end", 0)
         yield refold.Finish(stop_reason="stop")
 
     async def close(self) -> None:

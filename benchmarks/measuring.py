@@ -16,15 +16,14 @@ from typing import Any, TypeVar
 import lmdb
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 now = time.perf_counter
 
 
-def interleaved(
-    variants: Mapping[str, Callable[[], T]], repetitions: int
-) -> dict[str, list[T]]:
+def interleaved(variants: Mapping[K, Callable[[], T]], repetitions: int) -> dict[K, list[T]]:
     """Run all variants `repetitions` times, in an order that moves on by one each time."""
-    results: dict[str, list[T]] = {name: [] for name in variants}
+    results: dict[K, list[T]] = {name: [] for name in variants}
     names = list(variants)
     for repetition in range(repetitions):
         start = repetition % len(names)

@@ -1,4 +1,4 @@
-"""What a benchmark found: tables for people, the same as data for programs, and aims, met or not."""
+"""What a benchmark found: tables for people, data for programs, and aims, met or not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Aim:
     met: bool
 
     def __str__(self) -> str:
-        return f"{'met   ' if self.met else 'MISSED'}  {self.name}: {shown(self.value)} ({self.wanted})"
+        met = "met   " if self.met else "MISSED"
+        return f"{met}  {self.name}: {shown(self.value)} ({self.wanted})"
 
 
 @dataclass
@@ -54,12 +55,17 @@ class Table:
 
 @dataclass
 class Report:
-    """The answer of one benchmark."""
+    """The answer of one benchmark.
+
+    Attributes:
+        doubtful: others used the disk meanwhile.
+    """
 
     question: str
     tables: list[Table] = field(default_factory=list)
     aims: list[Aim] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    doubtful: bool = False
 
     def table(self, *heads: str) -> Table:
         """A new table of this report."""
@@ -73,6 +79,17 @@ class Report:
     def at_most(self, name: str, value: float, bound: float) -> None:
         """Aim at `value` being `bound` or less."""
         self.aims.append(Aim(name, f"at most {shown(bound)}", value, value <= bound))
+
+    def doubt(self, commits: Sequence[float]) -> None:
+        """Say so if raw commits, in seconds, took so different times that others used the disk."""
+        ordered = sorted(commits)
+        low, high = ordered[len(ordered) // 10], ordered[-1 - len(ordered) // 10]
+        self.doubtful = high > 2 * low
+        if self.doubtful:
+            self.notes.append(
+                f"THE DISK WAS NOT QUIET: a raw commit took from {low * 1e3:.2f} to "
+                f"{high * 1e3:.2f} ms. Measure again before you believe what needs a disk."
+            )
 
     def __str__(self) -> str:
         parts = [self.question, *map(str, self.tables)]

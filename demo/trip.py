@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 
 import refold
 
@@ -39,10 +40,12 @@ def trains(to: str) -> list[str]:
     return [f"7:05 to {to}, direct", f"9:30 to {to}, one change"]
 
 
-def watch(run: refold.Run) -> None:
-    """Print a run as it happens."""
-    for event in run:
+def show(events: Iterable[refold.LifecycleEvent]) -> None:
+    """Print a run as it happens, to its end."""
+    for event in events:
         match event:
+            case refold.AgentEnd():
+                return
             case refold.MessageUpdate():
                 print(event.delta, end="", flush=True)
             case refold.MessageEnd(message=refold.AssistantMessage()):
@@ -57,18 +60,27 @@ def watch(run: refold.Run) -> None:
 
 def main(log: str, what: str) -> None:
     """Begin the run, or go on with it."""
+    begins = what == "begin"
     # A new process knows nothing of the old one's script: it has what is still to be said.
-    script = [refold.Reply(CALLS), ANSWER] if what == "begin" else [ANSWER]
+    script = [refold.Reply(CALLS), ANSWER] if begins else [ANSWER]
+    seen = 0 if begins else events_of_trip(log)
     with refold.open(log, providers=[refold.Scripted(script)]) as runtime:
         session = runtime.session(
             "trip", model="scripted", tools=[weather, trains], system_prompt="You plan trips."
         )
-        if what == "begin":
+        if begins:
             run = session.prompt("How do I get to Lisbon tomorrow?")
             session.steer("I hate changing trains.")  # heard before the next call of the model
-            watch(run)
-        elif (cut_off := session.running()) is not None:
-            watch(cut_off)
+            show(run)
+        else:  # the run goes on by itself
+            show(session.watch(after=seen))
+            session.wait()
+
+
+def events_of_trip(log: str) -> int:
+    """How many events the session has."""
+    with refold.read(log) as archive:
+        return archive.session("trip").version
 
 
 if __name__ == "__main__":

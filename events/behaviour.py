@@ -16,7 +16,7 @@ from refold.events.fact import Fact
 S = TypeVar("S")
 
 
-class Effect(msgspec.Struct, frozen=True, kw_only=True):
+class Effect(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something wanted from outside, started once the event that asked for it is durable.
 
     Attributes:

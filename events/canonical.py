@@ -28,7 +28,7 @@ INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 _encoder = msgspec.json.Encoder()
 
 
-class Json(msgspec.Struct, frozen=True, array_like=True):
+class Json(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A JSON value, frozen as its text (compact, keys in the order they were given)."""
 
     text: str = "null"

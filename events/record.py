@@ -32,7 +32,7 @@ INLINE_LIMIT = 1024
 """Bodies above this many bytes stand outside their record (DESIGN: about 1 KiB)."""
 
 
-class EventData(msgspec.Struct, frozen=True):
+class EventData(msgspec.Struct, frozen=True, gc=False):
     """An event in stored form: what a log takes and gives; it knows no fact classes.
 
     Attributes:
@@ -50,7 +50,7 @@ class EventData(msgspec.Struct, frozen=True):
     has_body: bool = False
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class Recorded(msgspec.Struct, frozen=True, gc=False):
     """An event as read back, with where and when it stands.
 
     Attributes:
@@ -66,7 +66,7 @@ class Recorded(msgspec.Struct, frozen=True):
     event: EventData
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+class Header(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
     """The part of a record that its hash covers.
 
     Attributes:
@@ -92,7 +92,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     digest: bytes
 
 
-class StoredEvent(msgspec.Struct, frozen=True, array_like=True):
+class StoredEvent(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One item of a record's `events`."""
 
     type: str
@@ -102,7 +102,7 @@ class StoredEvent(msgspec.Struct, frozen=True, array_like=True):
     digest: bytes | None
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True):
+class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A record as bytes; `salted` bodies are `salt + body`."""
 
     header: bytes

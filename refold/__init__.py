@@ -10,6 +10,8 @@ rebuilt by replaying the log.
         print(session.prompt("Say hello.").result().text)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from refold.actors.aio import AsyncRuntime, AsyncSession, open_async
 from refold.actors.builtin.shell import shell
 from refold.actors.engine import Options
@@ -23,7 +25,6 @@ from refold.actors.hook_types import (
     Override,
 )
 from refold.actors.past import Entry, Past
-from refold.actors.providers.openai_chat import OpenAIChat
 from refold.actors.providers.provider import Began, Finish, Provider
 from refold.actors.providers.scripted import Reply, Scripted
 from refold.actors.run import AsyncRun, Run
@@ -88,6 +89,9 @@ from refold.events.errors import (
     UnknownEventError,
     UnknownSessionError,
 )
+
+if TYPE_CHECKING:
+    from refold.actors.providers.openai_chat import OpenAIChat
 
 __version__ = "0.1.0"
 
@@ -179,3 +183,12 @@ __all__ = [
     "shell",
     "tool",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What takes long to import is imported when it is asked for: httpx, with its 90 ms."""
+    if name == "OpenAIChat":
+        from refold.actors.providers.openai_chat import OpenAIChat
+
+        return OpenAIChat
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,7 +26,7 @@ ANY: Final = _Any.ANY
 Expected = int | _Any
 
 
-class Cursor(msgspec.Struct, frozen=True):
+class Cursor(msgspec.Struct, frozen=True, gc=False):
     """A place in the order of commits; opaque, and only good for the log it came from."""
 
     token: bytes = b""
@@ -36,7 +36,7 @@ START: Final = Cursor()
 """Before the first record of a log."""
 
 
-class Appended(msgspec.Struct, frozen=True):
+class Appended(msgspec.Struct, frozen=True, gc=False):
     """Where an append ended up.
 
     Attributes:
@@ -48,7 +48,7 @@ class Appended(msgspec.Struct, frozen=True):
     cursor: Cursor
 
 
-class Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """The end of a stream.
 
     Attributes:
@@ -64,7 +64,7 @@ class Head(msgspec.Struct, frozen=True):
     owner: str = ""
 
 
-class StreamInfo(msgspec.Struct, frozen=True):
+class StreamInfo(msgspec.Struct, frozen=True, gc=False):
     """A stream in a listing. Times are milliseconds since 1970 (UTC)."""
 
     stream: bytes

@@ -9,75 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
-from typing import Final, Self, TypeVar
-
-import msgspec
+from typing import Self, TypeVar
 
 from refold.events.errors import ClosedError, CorruptError, InvalidArgumentError, InvalidPointError
-from refold.events.record import (
-    EventData,
-    Header,
-    Recorded,
-    StoredEvent,
-    blob_digest,
-    check_record,
-    decode_events,
-    decode_header,
-    decode_record,
-    opened,
-)
+from refold.events.record import EventData, Recorded, StoredEvent, blob_digest, opened
 from refold.store.log import START, Appended, Batch, Cursor, Expected, Head, StreamInfo
 from refold.store.tables import Draft, View, position_key
+from refold.store.unsealing import Unsealed, erased_by, unseal
 
 T = TypeVar("T")
-
-ERASED: Final = "erased"
-"""The type of event that takes bodies away; its skeleton lists their `versions`."""
-
-_decode = msgspec.msgpack.Decoder().decode
-
-
-class Unsealed(msgspec.Struct, frozen=True):
-    """A record taken apart, its events checked against its header.
-
-    Attributes:
-        encoded: the header as it stands in the log, over which the record's hash is taken.
-    """
-
-    header: Header
-    encoded: bytes
-    events: tuple[StoredEvent, ...]
-    salted: tuple[bytes | bool | None, ...]
-
-    @property
-    def last(self) -> int:
-        """The version of its last event."""
-        return self.header.first + self.header.count - 1
-
-
-def unseal(data: bytes) -> Unsealed:
-    """Take a record apart and check it.
-
-    Raises:
-        CorruptError: it cannot be read, or does not match its digest.
-        NewerFormatError: a later release wrote it.
-    """
-    record = decode_record(data)
-    header = decode_header(record)
-    check_record(record, header)
-    return Unsealed(header, record.header, decode_events(record), record.salted)
-
-
-def erased_by(event_type: str, skeleton: bytes) -> tuple[int, ...]:
-    """The versions whose bodies an event took away; none if it is not of type `erased`."""
-    if event_type != ERASED:
-        return ()
-    try:
-        fields = _decode(skeleton)
-    except msgspec.MsgspecError:
-        return ()
-    versions = fields.get("versions", ()) if isinstance(fields, dict) else ()
-    return tuple(version for version in versions if isinstance(version, int))
 
 
 class ReadableLog(ABC):

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from refold.events.errors import CorruptError
 from refold.events.record import hash_of
 from refold.store.appending import name_of
-from refold.store.reading import ReadableLog, Unsealed, unseal
+from refold.store.reading import ReadableLog
 from refold.store.tables import NO_ROW, Draft, Row, View
+from refold.store.unsealing import Unsealed, unseal
 
 
 def rebuild(log: ReadableLog, *, accept_loss: bool = False) -> int:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Self
 
 import msgspec
+
+from refold.events.record import Header
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -24,6 +27,13 @@ class Problem(msgspec.Struct, frozen=True):
     first: int | None = None
     last: int | None = None
     time: int | None = None
+
+    @classmethod
+    def of(cls, header: Header, message: str, version: int | None = None) -> Self:
+        """A problem of the record with this header, or of one version in it."""
+        first = header.first if version is None else version
+        last = header.first + header.count - 1 if version is None else version
+        return cls(message, header.stream, header.record, first, last, header.time)
 
     def __str__(self) -> str:
         where = [] if self.stream is None else [f"stream {self.stream.hex()}"]

@@ -20,7 +20,7 @@ PAGE_BYTES = 1 << 20
 """A page of records is cut when it holds more bytes than this (1 MiB)."""
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is kept of the end of a stream: a cache, which the records can restore.
 
     Attributes:

@@ -25,10 +25,11 @@ from refold.events.record import (
     decode_record,
     hash_of,
 )
-from refold.store.reading import ReadableLog, Unsealed, erased_by
+from refold.store.reading import ReadableLog
 from refold.store.rebuild import row_after
 from refold.store.report import Problem, Report
 from refold.store.tables import NO_ROW, Row, index_key, position_key
+from refold.store.unsealing import Unsealed, erased_by
 
 
 def verify(log: ReadableLog, head: str | None = None) -> Report:
@@ -175,11 +176,11 @@ class _Check:
             if stored.digest is not None:
                 self._bodies += 1
                 if not isinstance(salted, bytes):
-                    progress.missing[version] = _problem(
+                    progress.missing[version] = Problem.of(
                         header, "its body is missing, and no event says that it was erased", version
                     )
                 elif body_digest(salted) != stored.digest:
-                    self._problems.append(_problem(header, "its body was changed", version))
+                    self._problems.append(Problem.of(header, "its body was changed", version))
             for taken in erased_by(stored.type, stored.skeleton):
                 if progress.missing.pop(taken, None) is not None:
                     self._erased += 1
@@ -283,13 +284,7 @@ class _Check:
         self._problems.append(Problem(message, stream, None, first, last or first))
 
     def _say_of(self, header: Header, message: str) -> None:
-        self._problems.append(_problem(header, message))
-
-
-def _problem(header: Header, message: str, version: int | None = None) -> Problem:
-    first = header.first if version is None else version
-    last = header.first + header.count - 1 if version is None else version
-    return Problem(message, header.stream, header.record, first, last, header.time)
+        self._problems.append(Problem.of(header, message))
 
 
 def _agree(kept: Row, made: Row) -> bool:
@@ -314,6 +309,6 @@ def _parsed(head: str) -> tuple[int, bytes]:
         parsed = 0, b""
     if not position.isdigit() or len(parsed[1]) != DIGEST_SIZE:
         raise InvalidArgumentError(
-            f"{head!r} is no head of a log: `refold verify` prints one, such as 12:{bytes(4).hex()}…"
+            f"{head!r} is no head of a log: `refold verify` prints one, a number and a digest"
         )
     return parsed

@@ -117,7 +117,9 @@ class _Command:
         forget = self._context.signal.on_abort(
             lambda: self._loop.call_soon_threadsafe(self._end, "the run was aborted")
         )
-        timer = timeout and self._loop.call_later(timeout, self._end, f"it took over {timeout:g} s")
+        timer: asyncio.TimerHandle | None = None
+        if timeout is not None:
+            timer = self._loop.call_later(timeout, self._end, f"it took over {timeout:g} s")
         self._loop.add_reader(self._source, self._read)
         reporting = self._loop.create_task(self._report())
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -20,7 +20,9 @@ from refold.actors.cli.terminal import Paper, one_line, out
 from refold.actors.cli.times import moment
 from refold.actors.cli.words import count
 from refold.actors.past import Entry, Past
-from refold.events.agent import bodies
+from refold.events.agent import effects
+from refold.events.agent.agent import AGENT
+from refold.events.agent.inputs import QueueName
 from refold.events.agent.projection import AgentState
 from refold.events.agent.state import Phase, SessionState
 
@@ -67,17 +69,13 @@ at.context_settings = {**at.context_settings, **_DASHES}
 
 def _queued(past: Past, machine: SessionState) -> dict[str, list[dict[str, Any]]]:
     """What waits in the queues, with its content."""
-    queues = {"steering": machine.steering, "follow_up": machine.follow_up}
     return {
-        name: [{"id": item.id, "messages": _messages(past, item.id)} for item in items]
-        for name, items in queues.items()
+        name: [
+            {"id": item.id, "messages": past.queued_messages(item.id)}
+            for item in machine.queue(name)
+        ]
+        for name in get_args(QueueName)
     }
-
-
-def _messages(past: Past, version: int) -> tuple[Any, ...]:
-    for entry in past.entries(version - 1, version):
-        return bodies.messages_of(entry.body) if entry.body else ()
-    return ()
 
 
 def _data(
@@ -105,11 +103,7 @@ def _write(
     whole: bool,
 ) -> None:
     when = f"{moment(last.time)}, after {last.type}" if last else "before its first event"
-    paper.line(
-        (one_line(session), "bold"),
-        f" at version {state.version} of {past.version}",
-        (f"   {when}", "dim"),
-    )
+    paper.title(f"{one_line(session)} at version {state.version} of {past.version}", when)
     paper.line()
     show.field(paper, "model", f"{state.model or 'none'}, thinking {state.thinking_level}")
     if state.system_prompt:
@@ -132,13 +126,19 @@ def _run(machine: SessionState, state: AgentState) -> str:
     runs = count(machine.runs, "run")
     if machine.phase is Phase.IDLE:
         return f"none active, {runs} so far"
-    phase = _PHASES.get(machine.phase, f"phase {machine.phase}")
-    said = f"number {machine.runs}, {phase}"
+    said = f"number {machine.runs}, {_doing(machine)}"
     if machine.run and machine.run.aborted:
         said += ", to be aborted"
     if state.pending_tool_calls:
         said += f"; pending: {', '.join(state.pending_tool_calls)}"
     return said
+
+
+def _doing(machine: SessionState) -> str:
+    hooks = [e.hook for e in AGENT.outstanding(machine) if isinstance(e, effects.CallHook)]
+    if hooks:
+        return f"waiting for {', '.join(hooks)}"
+    return _PHASES.get(machine.phase, f"phase {machine.phase}")
 
 
 def _note(state: AgentState, machine: SessionState) -> str:
@@ -148,8 +148,6 @@ def _note(state: AgentState, machine: SessionState) -> str:
 _PHASES = {
     Phase.STREAM: "waiting for the model",
     Phase.BATCH: "running tools",
-    Phase.TRANSFORM: "waiting for a hook",
-    Phase.PREPARE_NEXT: "waiting for a hook",
-    Phase.SHOULD_STOP: "waiting for a hook",
+    Phase.RETRY: "waiting to call the model again",
 }
 """Phases in the words of people; the others pass by themselves, and have their own names."""

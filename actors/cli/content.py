@@ -19,6 +19,7 @@ _BODIES: dict[type[Fact], Callable[[bytes], Any]] = {
     inputs.ToolProgressed: bodies.result_of,
     inputs.ToolReturned: bodies.result_of,
     inputs.ToolFailed: bodies.result_of,
+    inputs.ToolReturnedLate: bodies.result_of,
     inputs.HookRaised: bodies.failure_of,
     inputs.ListenerFailed: bodies.failure_of,
 }
@@ -28,6 +29,8 @@ _HOOKS: dict[str, Callable[[bytes], Any]] = {
     "after_tool_call": bodies.patch_of,
     "transform_context": bodies.edit_of,
     "prepare_next_turn": bodies.messages_of,
+    "get_steering_messages": bodies.messages_of,
+    "get_follow_up_messages": bodies.messages_of,
 }
 
 

@@ -52,11 +52,7 @@ def context(session: str, call: int, whole: bool, as_json: bool, path: Path) -> 
 
 
 def _write(paper: Paper, session: str, request: Request, whole: bool) -> None:
-    paper.line(
-        (one_line(session), "bold"),
-        f" call {request.call}",
-        (f"   {count(len(request.messages), 'message')}", "dim"),
-    )
+    paper.title(f"{one_line(session)} call {request.call}", count(len(request.messages), "message"))
     paper.line()
     show.field(paper, "model", f"{request.model}, thinking {request.thinking_level}")
     system = request.system_prompt or "none"

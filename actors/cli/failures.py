@@ -43,6 +43,8 @@ def exit_code_of(command: Callable[[], Any]) -> int:
         _say(error.format_message())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # behind the ^C that the terminal shows
         return ABORTED
     except RefoldError as error:
         _say(str(error))

@@ -18,6 +18,7 @@ Lines = Sequence[tuple[str, str]]
 
 WIDTH, LONGEST = 80, 100
 """Columns of a help text in a pipe and in the docs, and on a terminal at most."""
+_NARROW = 60
 
 
 class Argument(click.Argument):
@@ -125,12 +126,23 @@ def help_text(
         if lines:
             formatter.write(f"\n{heading(title + ':')}\n")
             with formatter.indentation():
-                formatter.write_dl(lines, col_max=24)
+                _write_list(formatter, lines)
     if command.examples:
         formatter.write(f"\n{heading('Examples:')}\n")
         for line in command.examples:
             formatter.write(f"  {line}\n")
     return formatter.getvalue().rstrip("\n")
+
+
+def _write_list(formatter: click.HelpFormatter, lines: Lines) -> None:
+    """Names and what they mean: in two columns, or, where that is too narrow, below one another."""
+    if formatter.width >= _NARROW:
+        formatter.write_dl(lines, col_max=24)
+        return
+    for name, meaning in lines:
+        formatter.write(f"  {name}\n")
+        with formatter.indentation():
+            formatter.write_text(meaning)
 
 
 def first_line(command: click.Command) -> str:

@@ -33,6 +33,8 @@ class Refold(Group):
             return super().invoke(ctx)
         except BrokenPipeError:  # click would answer with another exit code
             raise ReaderGoneError from None
+        except KeyboardInterrupt:  # click would write an empty line, also where nobody typed
+            raise click.Abort from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -10,22 +10,21 @@ from typing import get_args
 import click
 
 from refold.actors.catalog import Catalog
-from refold.actors.cli.failures import ABORTED, FailedError
+from refold.actors.cli.conversation import Conversation
+from refold.actors.cli.failures import FailedError
 from refold.actors.cli.help import argument, command
 from refold.actors.cli.interrupts import Interrupts
 from refold.actors.cli.options import log_option, past_of
+from refold.actors.cli.retries import Retries
 from refold.actors.cli.screen import Screen
 from refold.actors.cli.script import load_script
 from refold.actors.cli.terminal import err, one_line, out
 from refold.actors.cli.toolfile import load_tools
 from refold.actors.providers.provider import Provider
-from refold.actors.run import Run
 from refold.actors.runtime import Archive, Runtime, open
-from refold.actors.session import Session
 from refold.actors.tool import Tool
-from refold.events.agent.messages import AssistantMessage, ThinkingLevel
+from refold.events.agent.messages import ThinkingLevel
 from refold.events.agent.state import SessionState
-from refold.events.errors import RefoldError
 
 _NO_MODEL = (
     "no model is given: --model local runs a small one on this machine, --model openai/NAME calls "
@@ -78,6 +77,13 @@ _NO_MODEL = (
     metavar="FILE",
     help="Take the replies from this JSON file, in place of a model.",
 )
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="How often a call is made again that failed for a passing reason, such as the network. "
+    "Default: as the session has it, else 4.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Write the answer and nothing else.")
 @log_option
 @click.pass_context
@@ -90,6 +96,7 @@ def run(
     system: str | None,
     thinking: ThinkingLevel | None,
     script: Path | None,
+    retries: int | None,
     quiet: bool,
     path: Path,
 ) -> int:
@@ -102,6 +109,8 @@ def run(
     """
     if prompt is None and session is None:
         raise click.UsageError("give a PROMPT, or the session to go on with: --session NAME", ctx)
+    if session is not None and not session:
+        raise click.UsageError("the name of the session is empty", ctx)
     text, system_prompt = _prompt(prompt, ctx), _system(system)
     tools = load_tools(tool_names)
     providers: list[Provider] = []
@@ -121,70 +130,19 @@ def run(
         Interrupts(lambda: screen.note(telling)) as interrupts,
         open(path, providers=providers) as runtime,
     ):
-        name = session or _free_name(runtime)
-        _check(runtime, name, path, text, model, tools, screen)
+        name = _free_name(runtime) if session is None else session
+        before = _checked(runtime, name, path, text, model, tools, screen)
         held = runtime.session(
             name,
             # A session keeps the model it has, unless another one is named here and now.
-            model=model if explicit or script or not _exists(runtime, name) else None,
+            model=model if explicit or script or before is None else None,
             tools=tools,
             system_prompt=system_prompt,
             thinking_level=thinking,
+            max_retries=retries,
         )
-        return _Conversation(held, screen, interrupts).hold(text)
-
-
-class _Conversation:
-    """One prompt, and what must be finished before it."""
-
-    def __init__(self, session: Session, screen: Screen, interrupts: Interrupts) -> None:
-        self._session = session
-        self._screen = screen
-        self._interrupts = interrupts
-
-    def hold(self, text: str | None) -> int:
-        """Finish what was cut off, then say `text`; without text, go on. The exit code."""
-        cut_off = self._session.running()
-        if cut_off is not None:
-            self._screen.note(f"{one_line(self._session.name)}: its run was cut off, and goes on")
-            reply = self._follow(cut_off, prompts=0)
-            if text is None or self._interrupts.count:
-                return self._end(reply)
-            if reply is not None and reply.error_message:
-                self._screen.note(reply.error_message, "red")
-        started = self._session.continue_() if text is None else self._session.prompt(text)
-        return self._end(self._follow(started, prompts=0 if text is None else 1))
-
-    def _follow(self, run: Run, prompts: int) -> AssistantMessage | None:
-        self._interrupts.arm(self._session.abort)
-        try:
-            for event in run:
-                self._screen.show(event, prompts)
-        except OSError:  # nobody can read the answer
-            self._session.abort()
-            _drain(run)
-            raise
-        except RefoldError:  # the log could not be written
-            self._screen.end_line()
-            raise
-        self._interrupts.disarm()
-        self._screen.run = run.number
-        try:
-            return run.result()
-        except RefoldError:
-            if self._interrupts.count:
-                return None  # it was aborted before the model said anything
-            raise
-
-    def _end(self, reply: AssistantMessage | None) -> int:
-        self._screen.close(self._session.name)
-        if reply is None or (reply.stop_reason == "aborted" and self._interrupts.count):
-            return ABORTED
-        if reply.stop_reason in ("error", "aborted"):
-            raise FailedError(reply.error_message or f"the run ended: {reply.stop_reason}")
-        if reply.stop_reason == "length":
-            self._screen.note("the answer is cut off: the model ran into its limit")
-        return 0
+        Retries(runtime.log, held.stream, screen.note).start()
+        return Conversation(held, screen, interrupts).hold(text, before)
 
 
 def _prompt(prompt: str | None, ctx: click.Context) -> str | None:
@@ -222,7 +180,7 @@ def _state(runtime: Runtime, name: str) -> SessionState:
     return past.machine_at(past.version)
 
 
-def _check(
+def _checked(
     runtime: Runtime,
     name: str,
     path: Path,
@@ -230,14 +188,14 @@ def _check(
     model: str | None,
     tools: Sequence[Tool],
     screen: Screen,
-) -> None:
-    """Refuse what cannot work, before a session is opened for it."""
+) -> SessionState | None:
+    """Refuse what cannot work, before a session is opened for it; its state, None if it is new."""
     if not _exists(runtime, name):
         if text is None:
             past_of(Archive(runtime.log), name, path)  # says that there is none
         if model is None:
             raise FailedError(_NO_MODEL)
-        return
+        return None
     state = _state(runtime, name)
     if model is None and not state.settings.model:
         raise FailedError(_NO_MODEL)
@@ -252,8 +210,4 @@ def _check(
     lost = [head.name for head in state.settings.tools.heads if head.name not in given]
     if lost:
         screen.note(f"{one_line(name)}: without {', '.join(lost)} now (--tool FILE:NAME)")
-
-
-def _drain(run: Run) -> None:
-    for _ in run:
-        pass
+    return state

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from refold.actors.cli.terminal import Paper, one_line
 from refold.actors.cli.words import count
 from refold.events.agent.lifecycle import (
@@ -42,6 +44,7 @@ class Screen:
         self._answer = answer
         self._notes = notes
         self._quiet = quiet
+        self._lock = threading.RLock()  # notes come from other threads, too
         self._open: Paper | None = None  # whose last line has no end yet
         self._streamed = False
         self._prompts = 0
@@ -54,9 +57,14 @@ class Screen:
         Args:
             prompts: how many messages the run began with; those are known to who typed them.
         """
+        with self._lock:
+            self._show(event, prompts)
+
+    def _show(self, event: LifecycleEvent, prompts: int) -> None:
         self.first, self.last = self.first or event.version, event.version
         match event:
             case MessageStart():
+                self.end_line()  # the one before may have broken off
                 self._streamed = False
             case MessageUpdate():
                 self._update(event)
@@ -73,8 +81,9 @@ class Screen:
     def note(self, text: str, style: str = "dim") -> None:
         """Say something about the run."""
         if not self._quiet:
-            self.end_line()
-            self._notes.write(text + "\n", style)
+            with self._lock:
+                self.end_line()
+                self._notes.write(one_line(text) + "\n", style)
 
     def close(self, session: str) -> None:
         """Say where to look for what was seen."""

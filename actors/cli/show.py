@@ -85,7 +85,7 @@ def _assistant(paper: Paper, said: AssistantMessage, most: int, note: str) -> No
         name = ""
     content = [b for b in said.content if not (isinstance(b, Text) and not b.text)]
     _blocks(paper, name, content, most)
-    if said.stop_reason in ("error", "aborted", "length"):
+    if said.stop_reason in ("error", "aborted", "interrupted", "length"):
         why = f": {said.error_message}" if said.error_message else ""
         paper.block(label("" if content else name), f"({said.stop_reason}{why})", "red")
     elif not content:

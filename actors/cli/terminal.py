@@ -80,6 +80,14 @@ class Paper:
         else:
             self._file.write("".join(map(_text, parts)) + "\n")
 
+    def title(self, name: str, *parts: str) -> None:
+        """Write what the page is about, and when or how much, on one line if that fits."""
+        if self.is_narrow:
+            for part in (name, *parts):
+                self.line((part, "bold" if part is name else "dim"))
+        else:
+            self.line((name, "bold"), *((f"   {part}", "dim") for part in parts))
+
     def write(self, text: str, style: str = "") -> None:
         """Write text as it comes, and show it at once; the terminal breaks lines."""
         if self.is_terminal:
@@ -97,8 +105,9 @@ class Paper:
             most: lines to show before the rest is only counted; 0 shows all.
         """
         indent = " " * cell_len(label)
-        if self.is_narrow and label.strip():
-            self.line((label.rstrip(), "bold"))
+        if self.is_narrow:
+            if label.strip():
+                self.line((label.rstrip(), "bold"))
             label = indent = "  "
         lines = self._wrapped(visible(text), len(indent))
         rest = len(lines) - most if most and len(lines) > most + 1 else 0

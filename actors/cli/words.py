@@ -43,6 +43,11 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def seconds(ms: int) -> str:
+    """A time, such as `0.5 s`."""
+    return f"{ms / 1000:g} s"
+
+
 def _settings(fact: inputs.SettingsRequested) -> str:
     said = []
     for name in fact.__struct_fields__:
@@ -103,6 +108,8 @@ def _hook(fact: inputs.HookReturned, content: Any, before: SessionState) -> str:
         said += f": {'blocked' if fact.block else 'refused'}{', ' + reason if reason else ''}"
     elif fact.stop:
         said += ": stop"
+    elif fact.shapes:
+        said += f": {_texts(content or ())}"
     elif fact.patched or fact.next_turn is not None:
         said += ": changed"
     return said
@@ -117,7 +124,7 @@ def _shown(head: MessageHead | None) -> str:
         return ""
     if head.call is not None:
         return f"{head.role} of {head.call.name}"
-    failed = head.stop_reason in ("error", "aborted")
+    failed = head.stop_reason in ("error", "aborted", "interrupted")
     return f"{head.role}, {head.stop_reason}" if failed else head.role
 
 
@@ -143,7 +150,9 @@ _WORDS: dict[type[Fact], Callable[[Any, Any, SessionState, SessionState], str]] 
     inputs.SettingsRequested: lambda fact, *_: _settings(fact),
     inputs.HistoryReplaced: lambda fact, *_: count(len(fact.shapes), "message"),
     inputs.Prompted: lambda _, content, *__: _texts(content or ()),
-    inputs.Queued: lambda fact, content, *_: f"{fact.queue}: {_texts(content or ())}",
+    inputs.Queued: lambda fact, content, *_: (
+        f"{fact.queue}{', now' if fact.now else ''}: {_texts(content or ())}"
+    ),
     inputs.Cancelled: lambda fact, *_: f"item {fact.item}",
     inputs.Cleared: lambda fact, *_: ", ".join(fact.queues),
     inputs.AbortRequested: lambda _, __, before, ___: (
@@ -155,6 +164,10 @@ _WORDS: dict[type[Fact], Callable[[Any, Any, SessionState, SessionState], str]] 
     inputs.ToolProgressed: lambda fact, content, before, _: _ran(fact, content, before),
     inputs.ToolReturned: lambda fact, content, before, _: _ran(fact, content, before),
     inputs.ToolFailed: lambda fact, content, before, _: _ran(fact, content, before),
+    inputs.ToolReturnedLate: lambda fact, content, *_: (
+        f"run {fact.call}: {content.text if content else ''}"
+    ),
+    inputs.RetryDue: lambda fact, *_: f"call {fact.call}",
     inputs.HookReturned: lambda fact, content, before, _: _hook(fact, content, before),
     inputs.HookRaised: lambda fact, content, before, _: (
         f"{hook_of(before, fact)}: {_failure(content)}"
@@ -174,6 +187,9 @@ _WORDS: dict[type[Fact], Callable[[Any, Any, SessionState, SessionState], str]] 
     ),
     facts.ModelCalled: lambda fact, *_: f"call {fact.call}, {fact.model}",
     facts.ToolsCalled: lambda fact, _, __, after: _names(fact, after),
+    facts.RetryScheduled: lambda fact, *_: (
+        f"number {fact.attempt} of call {fact.call}, in {seconds(fact.delay)}"
+    ),
     facts.HookCalled: lambda fact, *_: str(fact.hook),
     UnknownEvent: lambda *_: "of a later release, which this one does not know",
 }

@@ -62,7 +62,7 @@ _WORDS: tuple[tuple[str, ErrorKind], ...] = (
 def kind_of(status: int | None, words: str) -> ErrorKind:
     """The kind of an error, from its HTTP status (None where there is none) and its words.
 
-    A server's fault that says no more (500, 502) is `unknown`.
+    A server's fault that says no more (500, 502) is `unknown`; see `refusal`.
     """
     if _QUOTA.search(words):
         return "auth"

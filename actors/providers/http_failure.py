@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from math import inf
+from math import isfinite
 
 import httpx
 import msgspec
@@ -29,31 +30,12 @@ async def refusal(response: httpx.Response) -> ReplyError:
         told = None
     words = told.message if told else excerpt(text)
     message = f"HTTP {status}" + (f": {words}" if words else "")
-    if response.headers.get("retry-after"):
-        message += f" (retry after: {response.headers['retry-after']})"
     if status == 404 and told is None:
         message += f". Nothing answers at {response.request.url}: is base_url right?"
-    return ReplyError(kind_of(status, text), message, retry_after(response.headers))
-
-
-def retry_after(headers: httpx.Headers) -> float | None:
-    """The seconds that a server asks to be left alone for; None if it does not say.
-
-    `Retry-After` holds seconds or a date, which is looked at by the server's own clock.
-    """
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers[name]) * unit
-        except (KeyError, ValueError):
-            continue
-        if 0 <= seconds < inf:
-            return seconds
-    try:
-        until = parsedate_to_datetime(headers["retry-after"])
-        since = parsedate_to_datetime(headers["date"])
-        return max(0.0, (until - since).total_seconds())
-    except (KeyError, ValueError, TypeError):  # TypeError: one of them is without a zone
-        return None
+    kind = kind_of(status, text)
+    if kind == "unknown" and status >= 500:
+        kind = "overloaded"  # it cannot now, whatever the reason: later it may
+    return ReplyError(kind, message, _wait(response.headers))
 
 
 async def _text(response: httpx.Response) -> str:
@@ -66,6 +48,19 @@ async def _text(response: httpx.Response) -> str:
     except httpx.TransportError:
         pass  # the status is known, and what came of the body is enough
     return body[:BODY_LIMIT].decode("utf-8", "replace")
+
+
+def _wait(headers: httpx.Headers) -> float | None:
+    """The seconds of a `Retry-After`, which gives them, or a date."""
+    given = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(given)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):  # no date; or one without a zone
+            return None
+    return max(seconds, 0.0) if isfinite(seconds) else None
 
 
 def no_answer(error: httpx.TransportError, url: str, timeout: float) -> ReplyError:

@@ -13,18 +13,20 @@ from weakref import WeakKeyDictionary
 import httpx
 from msgspec.structs import replace
 
+from refold.actors.providers.address import checked_url
+from refold.actors.providers.connection import Connection
 from refold.actors.providers.failure import ReplyError, excerpt
 from refold.actors.providers.http_failure import broken_off, no_answer, refusal
 from refold.actors.providers.interruption import AbortedError, unless_aborted
 from refold.actors.providers.openai_reply import OpenAIReply
-from refold.actors.providers.openai_wire import RESERVED, Kept, render, translation
+from refold.actors.providers.openai_wire import Kept, checked_options, render, translation
 from refold.actors.providers.provider import ABORTED, Began, Finish, StreamEvent
 from refold.actors.providers.secret import KeySource, Secret, redacted, secrets_of
 from refold.actors.providers.sse import Body, events
 from refold.actors.signal import AbortSignal
 from refold.events.agent.bodies import Piece
 from refold.events.agent.context import Request
-from refold.events.canonical import canonical, canonical_text
+from refold.events.canonical import canonical_text
 from refold.events.errors import InvalidArgumentError
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -78,10 +80,10 @@ class OpenAIChat:
         if timeout <= 0:
             raise InvalidArgumentError(f"timeout is {timeout!r}: give seconds, more than 0")
         self._name = name
-        self._base_url = None if base_url is None else _checked_url(base_url)
+        self._base_url = None if base_url is None else checked_url(base_url)
         self._secret = Secret(api_key)
         self._headers = dict(headers or {})
-        self._options = _checked_options(options or {})
+        self._options = checked_options(options or {})
         self._translation = translation(self._options)
         self._trust_env = trust_env
         self._timeout = timeout
@@ -109,7 +111,7 @@ class OpenAIChat:
         """
         if self._base_url is not None:
             return self._base_url
-        return _checked_url(os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
+        return checked_url(os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
 
     def check(self, model: str) -> None:
         """Look at what can be known without asking the server (see `Provider.check`)."""
@@ -172,17 +174,7 @@ class OpenAIChat:
     ) -> AsyncGenerator[Began | Piece, None]:
         key = await unless_aborted(signal, secret.read())
         secrets += secrets_of(key, self._headers)
-        client = self._client()
-        headers = {"Accept": "text/event-stream", "Content-Type": "application/json"}
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        request = client.build_request(
-            "POST",
-            f"{self.base_url}/chat/completions",
-            content=body,
-            headers={**headers, **self._headers},
-        )
-        response = await unless_aborted(signal, client.send(request, stream=True))
+        response = await unless_aborted(signal, self._sent(body, key))
         try:
             if response.status_code != 200:
                 raise await unless_aborted(signal, refusal(response))
@@ -190,6 +182,28 @@ class OpenAIChat:
                 yield event
         finally:
             await response.aclose()
+
+    async def _sent(self, body: bytes, key: str) -> httpx.Response:
+        headers = {"Accept": "text/event-stream", "Content-Type": "application/json"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        client = self._client()
+        while True:
+            connection = Connection()
+            request = client.build_request(
+                "POST",
+                f"{self.base_url}/chat/completions",
+                content=body,
+                headers={**headers, **self._headers},
+                extensions={"trace": connection},
+            )
+            try:
+                return await client.send(request, stream=True)
+            except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+                # Servers close connections that were kept, and it may be too late to see that:
+                # the request then gets no answer. It goes out again over another connection.
+                if not connection.kept:
+                    raise
 
     def _client(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
@@ -264,30 +278,3 @@ async def _streamed(
         with suppress(TimeoutError, httpx.TransportError):
             async with asyncio.timeout(DRAIN_TIMEOUT):
                 await anext(stream, None)
-
-
-def _checked_url(url: str) -> str:
-    try:
-        parsed = httpx.URL(url)
-    except (httpx.InvalidURL, TypeError):
-        parsed = httpx.URL("")
-    if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise InvalidArgumentError(
-            f"base_url is {url!r}: give an address such as https://api.example.com/v1"
-        )
-    if parsed.userinfo or parsed.query or parsed.fragment:
-        # They would show up wherever the address does.
-        raise InvalidArgumentError(
-            f"base_url of {parsed.host} holds more than an address: give keys as api_key"
-        )
-    return url.rstrip("/")
-
-
-def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    clash = sorted(RESERVED.intersection(options))
-    if clash:
-        raise InvalidArgumentError(
-            f"options hold {', '.join(clash)}, which each request brings along: leave them out"
-        )
-    fixed: dict[str, Any] = canonical(dict(options), "options")
-    return fixed

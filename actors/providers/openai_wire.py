@@ -28,7 +28,7 @@ from refold.events.agent.messages import (
     ToolSpec,
     UserMessage,
 )
-from refold.events.canonical import Json
+from refold.events.canonical import Json, canonical
 from refold.events.errors import InvalidArgumentError
 
 NAME = "openai-chat/1"
@@ -49,6 +49,21 @@ _encode = msgspec.json.Encoder().encode
 def translation(options: Mapping[str, Any]) -> str:
     """The translation's full name: with options, they are part of it."""
     return f"{NAME} {Json.of(options, 'options').text}" if options else NAME
+
+
+def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Further fields of a body, in canonical form.
+
+    Raises:
+        InvalidArgumentError: one of them is made from the request, or is not JSON.
+    """
+    clash = sorted(RESERVED.intersection(options))
+    if clash:
+        raise InvalidArgumentError(
+            f"options hold {', '.join(clash)}, which each request brings along: leave them out"
+        )
+    fixed: dict[str, Any] = canonical(dict(options), "options")
+    return fixed
 
 
 def render_by(translation: str, request: Request) -> bytes:

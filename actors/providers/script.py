@@ -34,6 +34,7 @@ class Reply:
         stop_reason: None: `error` if an error is given, else `tool_use` if there is a tool call,
             else `stop`.
         usage: a `Usage`, or its numbers by name.
+        retry_after: seconds that a failed call asks to be left alone for.
         chunks: how the content is cut for streaming: a number of characters, or (of a reply with
             one block) the parts themselves. None: each block in one part.
         delay: seconds before each part; None: as the provider says.
@@ -55,6 +56,7 @@ class Reply:
     usage: Usage | Mapping[str, Any] = NO_USAGE
     error_message: str | None = None
     error_kind: ErrorKind | None = None
+    retry_after: float | None = None
     response_id: str = ""
     chunks: int | Sequence[str] | None = None
     delay: float | None = None
@@ -123,6 +125,7 @@ class Reply:
             error_message=self.error_message,
             error_kind=self.error_kind,
             response_id=self.response_id,
+            retry_after=self.retry_after,
         )
         yield "close", end
 

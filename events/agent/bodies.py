@@ -34,7 +34,7 @@ PieceKind = Literal[
 ]
 
 
-class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
     """A step of a streamed reply.
 
     Attributes:
@@ -52,7 +52,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     name: str = ""
 
 
-class AssistantEnd(msgspec.Struct, frozen=True, omit_defaults=True):
+class AssistantEnd(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What the end of a model call adds to its deltas.
 
     Attributes:
@@ -69,7 +69,7 @@ class AssistantEnd(msgspec.Struct, frozen=True, omit_defaults=True):
     problems: tuple[tuple[str, str], ...] = ()
 
 
-class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What was raised, in words."""
 
     message: str
@@ -78,7 +78,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     timestamp: int = 0
 
 
-class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What was decided of a tool call before it ran.
 
     Attributes:
@@ -90,7 +90,7 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments: Json | None = None
 
 
-class ResultPatch(msgspec.Struct, frozen=True, omit_defaults=True):
+class ResultPatch(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The parts of a tool's result that a hook overrides; None leaves a part as it is."""
 
     content: tuple[Content, ...] | None = None
@@ -99,7 +99,7 @@ class ResultPatch(msgspec.Struct, frozen=True, omit_defaults=True):
     terminate: bool | None = None
 
 
-class ContextEdit(msgspec.Struct, frozen=True):
+class ContextEdit(msgspec.Struct, frozen=True, gc=False):
     """What the model sees instead of the run's context: ranges of it, and messages put in."""
 
     parts: tuple[tuple[int, int] | Message, ...]

@@ -57,7 +57,8 @@ def _is_awaited(state: SessionState, offered: Fact) -> bool:
             stream = run.stream
             return stream is not None and stream.call == offered.call and not stream.finished
         case inputs.RetryDue():
-            return run.retry is not None and run.retry.call == offered.call
+            retry = run.retry
+            return retry is not None and retry.scheduled and retry.call == offered.call
         case inputs.HookReturned() | inputs.HookRaised():
             if offered.call == 0:  # where a state says 0, it waits for no hook
                 return False

@@ -46,13 +46,14 @@ def drained(state: SessionState, fact: facts.Drained) -> SessionState:
     left = tuple(item for item in state.queue(fact.queue) if item.id not in fact.items)
     heads = tuple(head for item in taken for head in item.heads)
     polled = run.polled or fact.queue == "steering"
-    place = 0 if fact.queue == "next_turn" else len(run.inject)
+    start = len(run.inject)
+    if fact.queue == "next_turn":  # it goes before the prompt that it is said with
+        start = sum(len(item.heads) for queue, item, _ in run.drained if queue == "next_turn")
+    inject = (*run.inject[:start], *heads, *run.inject[start:])
     on_the_way = list(run.drained)
     for item in taken:
-        on_the_way.append((fact.queue, item, place))
-        place += len(item.heads)
-    # What waited for the next turn goes before the prompt that it is said with.
-    inject = heads + run.inject if fact.queue == "next_turn" else run.inject + heads
+        on_the_way.append((fact.queue, item, start))
+        start += len(item.heads)
     run = replace(run, inject=inject, drained=tuple(on_the_way), take=None, polled=polled)
     phase = Phase.TURN if state.phase is Phase.POLL else state.phase
     return replace(_with_queue(state, fact.queue, left), run=run, phase=phase)

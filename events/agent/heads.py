@@ -30,7 +30,7 @@ fit; a hook blocked it, or raised; the reply was cut off by length; it was abort
 the process died while it ran."""
 
 
-class CallHead(msgspec.Struct, frozen=True, omit_defaults=True):
+class CallHead(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A tool call in an assistant message.
 
     Attributes:
@@ -42,7 +42,7 @@ class CallHead(msgspec.Struct, frozen=True, omit_defaults=True):
     problem: bool = False
 
 
-class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
+class Shape(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What an input says of a message it carries; the machine makes a head of it.
 
     Attributes:
@@ -59,7 +59,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     is_error: bool = False
 
 
-class MessageHead(msgspec.Struct, frozen=True, omit_defaults=True):
+class MessageHead(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A message in a state.
 
     Attributes:

@@ -183,7 +183,7 @@ class ToolReturnedLate(Fact):
     failed: bool = False
 
 
-class NextTurn(msgspec.Struct, frozen=True, omit_defaults=True):
+class NextTurn(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What `prepare_next_turn` changes for the rest of the run; None leaves a part as it is.
 
     Attributes:

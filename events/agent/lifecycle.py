@@ -21,7 +21,7 @@ from refold.events.agent.messages import (
 from refold.events.canonical import Json
 
 
-class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
+class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The base of all lifecycle events."""
 
     version: int

@@ -31,21 +31,25 @@ ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 """How much a model should reason before it answers."""
 
 
-class Text(msgspec.Struct, frozen=True, tag_field="type", tag="text", omit_defaults=True):
+class Text(msgspec.Struct, frozen=True, tag_field="type", tag="text", omit_defaults=True, gc=False):
     """Text, with the provider's signature of it where there is one."""
 
     text: str
     signature: str = ""
 
 
-class Thinking(msgspec.Struct, frozen=True, tag_field="type", tag="thinking", omit_defaults=True):
+class Thinking(
+    msgspec.Struct, frozen=True, tag_field="type", tag="thinking", omit_defaults=True, gc=False
+):
     """Reasoning of a model; `signature` is what its provider wants to see again."""
 
     thinking: str
     signature: str = ""
 
 
-class ToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call", omit_defaults=True):
+class ToolCall(
+    msgspec.Struct, frozen=True, tag_field="type", tag="tool_call", omit_defaults=True, gc=False
+):
     """A model's wish to have a tool run. `arguments` are as the model gave them."""
 
     id: str
@@ -53,7 +57,9 @@ class ToolCall(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call", o
     arguments: Json = EMPTY_OBJECT
 
 
-class Image(msgspec.Struct, frozen=True, tag_field="type", tag="image", omit_defaults=True):
+class Image(
+    msgspec.Struct, frozen=True, tag_field="type", tag="image", omit_defaults=True, gc=False
+):
     """An image. In a log its bytes stand once, as a blob whose digest is `blob`."""
 
     media_type: str
@@ -65,7 +71,9 @@ Content = Text | Image
 AssistantContent = Text | Thinking | ToolCall
 
 
-class UserMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="role", tag="user"):
+class UserMessage(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="role", tag="user", gc=False
+):
     """Something a person, or a program in their place, said. Times are ms since 1970 (UTC)."""
 
     content: tuple[Content, ...]
@@ -84,6 +92,7 @@ class AssistantMessage(
     tag_field="role",
     tag="assistant",
     omit_defaults=True,
+    gc=False,
 ):
     """What a model said. While it streams, `stop_reason` is None and `content` what came so far."""
 
@@ -115,6 +124,7 @@ class ToolResultMessage(
     tag_field="role",
     tag="tool_result",
     omit_defaults=True,
+    gc=False,
 ):
     """What the model is told about one of its calls. `whole` is as in `ToolResult`."""
 
@@ -134,7 +144,9 @@ class ToolResultMessage(
         return joined_text(self.content)
 
 
-class CustomMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="role", tag="custom"):
+class CustomMessage(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="role", tag="custom", gc=False
+):
     """A program's own message; models are not sent it unless a hook makes it into another kind.
 
     Attributes:
@@ -155,7 +167,7 @@ class CustomMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="role",
 Message = UserMessage | AssistantMessage | ToolResultMessage | CustomMessage
 
 
-class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What a run of a tool gave.
 
     Attributes:
@@ -182,7 +194,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return joined_text(self.content)
 
 
-class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A tool as a model is told of it. `parameters` is a JSON schema of type object."""
 
     name: str

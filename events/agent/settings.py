@@ -27,7 +27,7 @@ HookName = Literal[
 ]
 
 
-class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True):
+class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What the machine decides by of a tool.
 
     Attributes:
@@ -42,7 +42,7 @@ class ToolHead(msgspec.Struct, frozen=True, omit_defaults=True):
     replay: Literal["never", "safe"] = "never"
 
 
-class Toolset(msgspec.Struct, frozen=True, omit_defaults=True):
+class Toolset(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The tools of a session: their heads, and the digest of the blob with their specs."""
 
     heads: tuple[ToolHead, ...] = ()
@@ -59,7 +59,7 @@ class Toolset(msgspec.Struct, frozen=True, omit_defaults=True):
 NO_TOOLS = Toolset()
 
 
-class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
+class Settings(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """All settings of a session.
 
     Attributes:

@@ -56,14 +56,14 @@ class Life(IntEnum):
     TOLD = 11
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """A queued item; `id` is the version of its `queued` fact."""
 
     id: int
     heads: tuple[MessageHead, ...]
 
 
-class Stream(msgspec.Struct, frozen=True):
+class Stream(msgspec.Struct, frozen=True, gc=False):
     """A model call under way.
 
     Attributes:
@@ -83,7 +83,7 @@ class Stream(msgspec.Struct, frozen=True):
     finished: MessageHead | None = None
 
 
-class Retry(msgspec.Struct, frozen=True):
+class Retry(msgspec.Struct, frozen=True, gc=False):
     """A model call that is to be made again.
 
     Attributes:
@@ -97,7 +97,7 @@ class Retry(msgspec.Struct, frozen=True):
     scheduled: bool = False
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(msgspec.Struct, frozen=True, gc=False):
     """A tool call of the present batch.
 
     Attributes:
@@ -122,7 +122,7 @@ class Call(msgspec.Struct, frozen=True):
     again: bool = False
 
 
-class Batch(msgspec.Struct, frozen=True):
+class Batch(msgspec.Struct, frozen=True, gc=False):
     """The tool calls of one assistant message.
 
     Attributes:
@@ -146,7 +146,7 @@ class Batch(msgspec.Struct, frozen=True):
         return bool(told) and all(call.terminate for call in told)
 
 
-class Run(msgspec.Struct, frozen=True):
+class Run(msgspec.Struct, frozen=True, gc=False):
     """An active run. It has its own copies of settings and context, so that changes made while it
     is active count from the next one.
 
@@ -200,7 +200,7 @@ class Run(msgspec.Struct, frozen=True):
     batch: Batch | None = None
 
 
-class SessionState(msgspec.Struct, frozen=True):
+class SessionState(msgspec.Struct, frozen=True, gc=False):
     """A session at one version.
 
     Attributes:

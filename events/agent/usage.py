@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
+class Cost(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """US dollars, by kind of token; zero where prices are not known."""
 
     input: float = 0.0
@@ -15,7 +15,7 @@ class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
     total: float = 0.0
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Tokens as the provider counted them. `input` leaves out what came from a cache."""
 
     input: int = 0

@@ -90,6 +90,10 @@ class LmdbBatch:
             self._end()
         self._draft = None
 
+    def is_mine(self) -> bool:
+        """Whether this thread began it."""
+        return self._thread is current_thread()
+
     def _play(self, step: Callable[[LmdbDraft], T]) -> T:
         draft = self._usable()
         try:
@@ -146,7 +150,11 @@ class LmdbBatch:
             raise ClosedError("this batch was begun before the process was forked: begin another")
         if current_thread() is not self._thread:
             raise BugError("a batch was used on a thread that did not begin it")
-        self._check_open()
+        try:
+            self._check_open()
+        except ClosedError:
+            self._end()
+            raise
         return draft
 
     def __enter__(self) -> Self:

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Condition, Lock, Thread
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import lmdb
 
 from refold.events.errors import BugError, CorruptError, LogAccessError, RefoldError
 from refold.store.lmdb.faults import translated
-from refold.store.lmdb.gate import PATIENCE, Gate, Slot
+from refold.store.lmdb.gate import Gate
 from refold.store.lmdb.handle import Handle, open_handle
 from refold.store.lmdb.view import LmdbDraft, LmdbView
+from refold.store.slot import PATIENCE, Slot
 
 T = TypeVar("T")
 
@@ -76,16 +77,10 @@ class Environment:
             handle = self._handle
             try:
                 if handle is not None:
-                    with handle.environment.begin() as txn:
-                        try:
-                            answer = question(LmdbView(txn, handle.tables))
-                        except (lmdb.Error, CorruptError):
-                            if handle.still_valid(txn):
-                                raise
-                            continue
-                        if handle.still_valid(txn):
-                            return answer
-                        continue
+                    answer, valid = _asked(handle, question)
+                    if valid:
+                        return answer
+                    continue
             except lmdb.Error as error:
                 trouble = error
             finally:
@@ -122,7 +117,11 @@ class Environment:
                     if self._map_size < ROOMY:
                         handle = self._make_room(handle)
                     txn = handle.environment.begin(write=True)
-                    self._draft = LmdbDraft(txn, handle.tables)
+                    try:
+                        self._draft = LmdbDraft(txn, handle.tables)
+                    except BaseException:
+                        txn.abort()
+                        raise
                     return self._draft
             except lmdb.Error as error:
                 trouble = error
@@ -151,7 +150,7 @@ class Environment:
             LogAccessError: the system refuses.
         """
         self._draft = None
-        with self._alone():
+        with self.alone():
             handle = self._handle
             if handle is None:
                 return
@@ -160,7 +159,7 @@ class Environment:
                 handle.environment.set_mapsize(size)
                 self._map_size = size
             except lmdb.Error as error:
-                self._close_handle()
+                self.close_handle()
                 raise translated(error, self.path, "make room in the map of the log") from error
 
     def _make_room(self, handle: Handle) -> Handle:
@@ -177,17 +176,19 @@ class Environment:
 
     def strengthen(self, writable: bool, durable: bool) -> None:
         """Be at least as able and as durable as a further log asks."""
-        writable, durable = writable or self.writable, durable or self.durable
-        if (writable, durable) != (self.writable, self.durable):
-            with self._alone():
-                self._close_handle()
-                self._open(writable, durable)
-                self.writable, self.durable = writable, durable
+        if (writable <= self.writable) and (durable <= self.durable):
+            return
+        with self.alone():
+            writable, durable = writable or self.writable, durable or self.durable
+            self.close_handle()
+            self._open(writable, durable)
+            self.writable, self.durable = writable, durable
 
-    def close(self) -> None:
-        """Close it, when the last transaction of any thread is over."""
-        with self._alone():
-            self._close_handle()
+    def close_handle(self) -> None:
+        """Close the file; whoever does so is `alone`. The next use would open it again."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.environment.close()
 
     def _open(self, writable: bool, durable: bool) -> None:
         if self._stranded is not None:
@@ -205,32 +206,27 @@ class Environment:
         assert self._handle is not None
         return self._handle
 
-    def _close_handle(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            handle.environment.close()
-
     def _reopen(self, failed: Handle | None) -> None:
-        with self._alone():
+        with self.alone():
             if self._handle is failed:
-                self._close_handle()
+                self.close_handle()
                 self._open(self.writable, self.durable)
 
     def _remedy(self, trouble: Exception | None, failed: Handle | None, doing: str) -> None:
         """Make good what a transaction could not be begun for; another thread may have done so."""
-        if failed is None or isinstance(trouble, lmdb.PanicError):
+        if failed is None or isinstance(trouble, lmdb.PanicError | lmdb.BadRslotError):
             self._reopen(failed)
         elif isinstance(trouble, lmdb.ReadersFullError):
             # Readers that were killed leave their places taken.
             failed.environment.reader_check()
         elif isinstance(trouble, lmdb.MapResizedError):
             # Another process has grown the map beyond ours.
-            with self._alone():
+            with self.alone():
                 if self._handle is failed:
                     try:
                         failed.environment.set_mapsize(0)
                     except lmdb.Error:
-                        self._close_handle()
+                        self.close_handle()
         elif trouble is not None:
             raise translated(trouble, self.path, doing) from trouble
 
@@ -245,7 +241,7 @@ class Environment:
     # Threads and forks
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """Keep all transactions of the process out for a while."""
         mine = self._slot.mine()
         if not mine:
@@ -287,6 +283,28 @@ class Environment:
         self.generation += 1
         self._renew_locks()
         if quiet:
-            self._close_handle()
+            self.close_handle()
         else:
             self._stranded, self._handle = self._handle, None
+
+
+def _asked(handle: Handle, question: Callable[[LmdbView], T]) -> tuple[T, bool]:
+    """The answer to a question, and whether it can be trusted.
+
+    Nothing of the transaction is left when this returns: not even its object, which would tidy up
+    after itself at any later time, such as in the middle of a fork.
+    """
+    txn = handle.environment.begin()
+    view = LmdbView(txn, handle.tables)
+    try:
+        answer = question(view)
+    except (lmdb.Error, CorruptError):
+        if handle.still_valid(txn):
+            raise
+        return cast(T, None), False
+    else:
+        return answer, handle.still_valid(txn)
+    finally:
+        view.forget()
+        txn.abort()
+        del txn

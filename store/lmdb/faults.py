@@ -25,8 +25,14 @@ _DAMAGED = (
 
 def code_of(error: Exception) -> int:
     """The `errno` behind an error, 0 if there is none."""
-    code = error.errno if isinstance(error, OSError) else getattr(error, "code", 0)
-    return code if isinstance(code, int) else 0
+    if isinstance(error, OSError):
+        return error.errno or 0
+    code = getattr(error, "code", None)
+    if isinstance(code, int):
+        return code
+    # Before release 3, lmdb's errors have their number in words only.
+    text = str(error)
+    return next((code for code in errno.errorcode if text.endswith(os.strerror(code))), 0)
 
 
 def translated(error: Exception, path: str, doing: str) -> RefoldError:

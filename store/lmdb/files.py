@@ -31,11 +31,21 @@ _FOREIGN = "{} is an LMDB file, but not a log: choose another path"
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """The tables of a log, see DESIGN section 4."""
+    """The tables of a log.
+
+    Attributes:
+        log: position (8 bytes, big-endian) -> record.
+        streams: uid + first version of a record (8 bytes, big-endian) -> its position; and, behind
+            those, uid + `END` -> what is known of the stream's end. They stand together, so that
+            an append touches one page for both. All of it can be restored from `log`.
+        names: name -> uid. Can be restored, too.
+        bodies: uid + version -> salt and body, where they stand outside their record.
+        blobs: digest -> bytes.
+        meta: format and secret of the log.
+    """
 
     log: lmdb._Database
-    index: lmdb._Database
-    heads: lmdb._Database
+    streams: lmdb._Database
     names: lmdb._Database
     bodies: lmdb._Database
     blobs: lmdb._Database
@@ -58,9 +68,12 @@ def data_file(path: str) -> str:
     return os.path.join(path, DATA)
 
 
-def identity(path: str) -> tuple[int, int]:
-    """What tells a log from others, whatever the spelling of its path."""
-    status = os.stat(data_file(path))
+def identity(path: str) -> tuple[int, int] | None:
+    """What tells a log from others, whatever the spelling of its path; None if there is none."""
+    try:
+        status = os.stat(data_file(path))
+    except OSError:
+        return None
     return status.st_dev, status.st_ino
 
 
@@ -152,6 +165,8 @@ def opened_tables(environment: lmdb.Environment, path: str) -> tuple[Databases, 
 
 
 def _check_magic(path: str) -> None:
+    # A plain close of a file drops the process's locks on it. LMDB's are on its lock file, which
+    # is never touched here.
     with open(data_file(path), "rb") as file:
         start = file.read(64)
     if not any(magic in start for magic in _MAGIC):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 import lmdb
 
+from refold.events.errors import CorruptError
 from refold.store.lmdb.faults import NO_ADDRESS_SPACE, NO_RIGHTS, code_of, translated
-from refold.store.lmdb.files import MAX_TABLES, Databases, opened_tables
+from refold.store.lmdb.files import MAX_TABLES, Databases, data_file, opened_tables
 
 MAP_SIZE = 1 << 40
 """Address space for a log, in bytes: 1 TiB. It costs nothing before it is used."""
@@ -71,6 +73,7 @@ def open_handle(path: str, *, writable: bool, durable: bool, map_size: int) -> H
                 readahead=False,
                 max_readers=MAX_READERS,
                 max_dbs=MAX_TABLES,
+                max_spare_txns=0,  # a spare would keep its reader's place across a fork
                 lock=locked,
             )
             break
@@ -83,6 +86,7 @@ def open_handle(path: str, *, writable: bool, durable: bool, map_size: int) -> H
             else:
                 raise translated(error, path, "open the log") from error
     try:
+        _check_length(environment, path)
         environment.reader_check()
         tables, secret = opened_tables(environment, path)
         return Handle(environment, tables, secret, locked, environment.stat()["psize"])
@@ -91,3 +95,22 @@ def open_handle(path: str, *, writable: bool, durable: bool, map_size: int) -> H
         if isinstance(error, lmdb.Error):
             raise translated(error, path, "open the log") from error
         raise
+
+
+def _check_length(environment: lmdb.Environment, path: str) -> None:
+    """Check that the file holds all pages that it says it has: to read one that is not there would
+    kill the process (SIGBUS), and no error handler would run.
+
+    LMDB may leave out pages at the end that a transaction took and gave back; a log only grows, so
+    it has none.
+
+    Raises:
+        CorruptError: the file was cut off.
+    """
+    wanted = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+    found = os.stat(data_file(path)).st_size
+    if found < wanted:
+        raise CorruptError(
+            f"the log {path} is cut off: {data_file(path)} has {found} bytes, and should have "
+            f"{wanted}. Bring back a copy of it"
+        )

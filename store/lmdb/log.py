@@ -9,7 +9,6 @@ from typing import Literal, Self, TypeVar
 from refold.events.errors import ClosedError, InvalidArgumentError, LogAccessError
 from refold.store.lmdb.batch import LmdbBatch
 from refold.store.lmdb.environment import Environment
-from refold.store.lmdb.files import check_place, create_log
 from refold.store.lmdb.follow import wait_for_commit
 from refold.store.lmdb.handle import MAP_SIZE
 from refold.store.lmdb.registry import give_back, share
@@ -31,6 +30,7 @@ class LmdbLog(ReadableLog):
         self._environment = environment
         self._readonly = readonly
         self._closed = False
+        self._batch: LmdbBatch | None = None
 
     @classmethod
     def open(
@@ -62,9 +62,13 @@ class LmdbLog(ReadableLog):
                 f"durability is {durability!r}: it can be 'durable' or 'relaxed'"
             )
         place = os.path.abspath(os.fspath(path))
-        if not check_place(place, create=create and not readonly):
-            create_log(place)
-        environment = share(place, not readonly, durability == "durable", map_size)
+        environment = share(
+            place,
+            create=create and not readonly,
+            writable=not readonly,
+            durable=durability == "durable",
+            map_size=map_size,
+        )
         return cls(place, environment, readonly)
 
     @property
@@ -84,12 +88,15 @@ class LmdbLog(ReadableLog):
             raise LogAccessError(
                 f"the log {self._path} was opened for looking only: open it without `readonly`"
             )
-        return LmdbBatch(self._environment, self._check_open)
+        self._batch = LmdbBatch(self._environment, self._check_open)
+        return self._batch
 
     def close(self) -> None:
         """See `refold.store.log.Log.close`."""
         if not self._closed:
             self._closed = True
+            if self._batch is not None and self._batch.is_mine():
+                self._batch.abort()
             with self._environment.changed:
                 self._environment.changed.notify_all()
             give_back(self._environment)

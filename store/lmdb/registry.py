@@ -6,56 +6,72 @@ import os
 from threading import RLock
 
 from refold.store.lmdb.environment import Environment
-from refold.store.lmdb.files import identity
+from refold.store.lmdb.files import check_place, create_log, identity
 
+# Always taken last: nobody waits for a batch to end while holding it.
 _lock = RLock()
-_open: dict[tuple[int, int], Environment] = {}
+_open: dict[tuple[int, int] | None, Environment] = {}
 
 
-def share(path: str, writable: bool, durable: bool, map_size: int) -> Environment:
-    """The environment of the log at `path`: the one that is open already, or a new one."""
+def share(path: str, *, create: bool, writable: bool, durable: bool, map_size: int) -> Environment:
+    """The environment of the log at `path`: the one that is open already, or a new one.
+
+    Args:
+        create: make a log if there is none.
+
+    Raises:
+        NotALogError, NewerFormatError, LogAccessError: see `LmdbLog.open`.
+    """
     with _lock:
-        key = identity(path)
-        environment = _open.get(key)
+        environment = _open.get(identity(path))
         if environment is None:
-            environment = _open[key] = Environment(path, writable, durable, map_size)
-        else:
-            environment.strengthen(writable, durable)
+            if not check_place(path, create):
+                create_log(path)
+            environment = Environment(path, writable, durable, map_size)
+            _open[identity(path)] = environment
         environment.users += 1
-        return environment
+    try:
+        environment.strengthen(writable, durable)
+    except BaseException:
+        give_back(environment)
+        raise
+    return environment
 
 
 def give_back(environment: Environment) -> None:
-    """One user less; the last one closes it."""
+    """One user less; the last one closes it, when the last transaction of any thread is over."""
     with _lock:
         environment.users -= 1
+        if environment.users:
+            return
+    with environment.alone(), _lock:
         if environment.users == 0:
             for key in [key for key, shared in _open.items() if shared is environment]:
                 del _open[key]
-            environment.close()
+            environment.close_handle()
 
 
 _quiet: dict[int, bool] = {}
 
 
 def _before_fork() -> None:
-    _lock.acquire()
-    for environment in _open.values():
+    for environment in list(_open.values()):
         _quiet[id(environment)] = environment.before_fork()
+    _lock.acquire()
 
 
 def _after_fork_in_parent() -> None:
-    for environment in _open.values():
+    _lock.release()
+    for environment in list(_open.values()):
         if _quiet.pop(id(environment), False):
             environment.after_fork_in_parent()
-    _lock.release()
 
 
 def _after_fork_in_child() -> None:
-    # Locked by this very thread, just before.
+    # The lock belongs to this very thread, as it did in the parent.
+    _lock.release()
     for environment in _open.values():
         environment.after_fork_in_child(_quiet.pop(id(environment), False))
-    _lock.release()
 
 
 if hasattr(os, "register_at_fork"):

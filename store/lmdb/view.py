@@ -11,6 +11,9 @@ from refold.events.errors import CorruptError
 from refold.store.lmdb.files import Databases
 from refold.store.tables import PAGE_BYTES, PAGE_RECORDS, Row, index_key, position_key
 
+END = b"\xff" * 8
+"""Stands for the version in the key of a stream's end: behind all versions."""
+
 _row = msgspec.msgpack.Decoder(Row)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -25,17 +28,28 @@ class LmdbView:
         self._txn = txn
         self._tables = tables
 
+    def forget(self) -> None:
+        """Let go of the transaction: this view is of no use any more."""
+        del self._txn
+
     def tick(self) -> int:
         """The number of the last transaction that was committed."""
         return self._txn.id()
 
     def row(self, stream: bytes) -> Row | None:
-        data = self._txn.get(stream, db=self._tables.heads)
+        data = self._txn.get(stream + END, db=self._tables.streams)
         return None if data is None else _decoded(stream, data)
 
     def rows(self) -> Iterator[tuple[bytes, Row]]:
-        for stream, data in self._txn.cursor(self._tables.heads).iternext():
-            yield stream, _decoded(stream, data)
+        cursor = self._txn.cursor(self._tables.streams)
+        found = cursor.first()
+        while found:
+            stream = cursor.key()[:16]
+            if cursor.set_key(stream + END):
+                yield stream, _decoded(stream, cursor.value())
+                found = cursor.next()
+            else:
+                found = cursor.set_range(stream + END)
 
     def named(self, name: str) -> bytes | None:
         return self._txn.get(name.encode(), db=self._tables.names)
@@ -67,7 +81,7 @@ class LmdbView:
         self, stream: bytes, after: int, until: int, reverse: bool
     ) -> list[tuple[int, bytes | None]]:
         page: list[tuple[int, bytes | None]] = []
-        cursor = self._txn.cursor(self._tables.index)
+        cursor = self._txn.cursor(self._tables.streams)
         if not _seek(cursor, index_key(stream, until if reverse else after + 1)):
             return page
         size = 0
@@ -84,11 +98,11 @@ class LmdbView:
 
     def index(self, after: bytes) -> list[tuple[bytes, int, int]]:
         page: list[tuple[bytes, int, int]] = []
-        cursor = self._txn.cursor(self._tables.index)
+        cursor = self._txn.cursor(self._tables.streams)
         if not cursor.set_range(after):
             return page
         for key, value in cursor.iternext():
-            if key != after:
+            if key != after and not key.endswith(END):
                 first, position = int.from_bytes(key[16:], "big"), int.from_bytes(value, "big")
                 page.append((key[:16], first, position))
                 if len(page) >= PAGE_RECORDS:
@@ -127,7 +141,7 @@ class LmdbDraft:
         return LmdbView(self.txn, self._tables)
 
     def row(self, stream: bytes) -> Row | None:
-        data = self._get(stream, db=self._tables.heads)
+        data = self._get(stream + END, db=self._tables.streams)
         return None if data is None else _decoded(stream, data)
 
     def named(self, name: str) -> bytes | None:
@@ -150,11 +164,11 @@ class LmdbDraft:
 
     def put_index(self, stream: bytes, first: int, position: int) -> None:
         key = index_key(stream, first)
-        if not self._put(key, position_key(position), overwrite=False, db=self._tables.index):
+        if not self._put(key, position_key(position), overwrite=False, db=self._tables.streams):
             raise lmdb.CorruptedError(f"version {first} of {stream.hex()} is indexed already")
 
     def put_row(self, stream: bytes, row: Row) -> None:
-        self._put(stream, _encode(row), db=self._tables.heads)
+        self._put(stream + END, _encode(row), db=self._tables.streams)
 
     def put_name(self, name: str, stream: bytes) -> None:
         self._put(name.encode(), stream, db=self._tables.names)
@@ -169,8 +183,8 @@ class LmdbDraft:
         self._put(digest, blob, db=self._tables.blobs)
 
     def clear_caches(self) -> None:
-        for table in (self._tables.index, self._tables.heads, self._tables.names):
-            self.txn.drop(table, delete=False)
+        self.txn.drop(self._tables.streams, delete=False)
+        self.txn.drop(self._tables.names, delete=False)
 
 
 def _decoded(stream: bytes, data: bytes) -> Row:

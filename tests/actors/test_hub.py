@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from refold.actors.hub import Hub, Published
-from tests.support.sessions import in_time
+from tests.support.looking import in_time
 
 STREAM = bytes(16)
 

@@ -17,8 +17,8 @@ from refold.events.agent import inputs
 from tests.bugs.corpus import CORPUS, read
 from tests.bugs.loop import Play
 from tests.support.gates import Gate, Turnstile
+from tests.support.looking import coming, facts, in_time, tool_results
 from tests.support.models import MODEL, Model, call, calls
-from tests.support.sessions import coming, facts, in_time, tool_results
 
 BOUND = 2.0
 """Seconds within which the inputs want things to be over."""

@@ -14,8 +14,8 @@ import pytest
 import refold
 from refold import LifecycleEvent, Options, Session
 from refold.events.agent import facts as marks
+from tests.support.looking import answers, facts, in_time, user_texts
 from tests.support.models import MODEL, Model, call, calls
-from tests.support.sessions import answers, facts, in_time, user_texts
 
 Queue = Literal["steer", "follow_up"]
 QUEUES: tuple[Queue, ...] = ("steer", "follow_up")

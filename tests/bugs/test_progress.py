@@ -15,8 +15,8 @@ from refold.events.agent import inputs
 from tests.bugs.corpus import CORPUS, read
 from tests.bugs.loop import Play, played
 from tests.support.gates import Gate
+from tests.support.looking import coming, facts, in_time, tool_results
 from tests.support.models import MODEL, Model, call, calls
-from tests.support.sessions import coming, facts, in_time, tool_results
 
 LATE = "LATE"
 

@@ -11,8 +11,8 @@ import pytest
 import refold
 from refold import AssistantMessage, Session, ToolResultMessage
 from refold.events.agent import facts as marks
+from tests.support.looking import facts, in_time, user_texts
 from tests.support.models import MODEL, Model, call, calls
-from tests.support.sessions import facts, in_time, user_texts
 
 Mode = Literal["one_at_a_time", "all"]
 MODES: tuple[Mode, ...] = ("one_at_a_time", "all")

@@ -12,8 +12,8 @@ import pytest
 import refold
 from refold import AfterToolCall, BeforeToolCall, Tool
 from refold.events.agent import inputs
+from tests.support.looking import facts, in_time, tool_results, user_texts
 from tests.support.models import MODEL, Model, call, calls
-from tests.support.sessions import facts, in_time, tool_results, user_texts
 
 
 class Unforeseen(BaseException):

@@ -13,8 +13,8 @@ import refold
 from refold import AssistantMessage, Message, Options, Request, ToolContext, ToolResultMessage
 from refold.actors.providers.openai_wire import render
 from refold.events.agent.context import answered
+from tests.support.looking import in_time, tool_results
 from tests.support.models import MODEL, Model, call, calls
-from tests.support.sessions import in_time, tool_results
 from tests.support.validity import faults
 
 Mode = Literal["parallel", "sequential"]

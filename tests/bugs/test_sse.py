@@ -68,7 +68,7 @@ def test_ids_that_are_made_up_for_calls_without_one_are_the_same_when_read_from_
 
     sent = run(ids_sent())
     with refold.read(tmp_path / "log") as archive:
-        messages = archive.session("s").context().messages
+        messages = tuple(archive.session("s").context().messages)
     kept = [
         call.id
         for each in messages

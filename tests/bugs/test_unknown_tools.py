@@ -9,8 +9,8 @@ import pytest
 
 import refold
 from refold import AgentEnd, AssistantMessage, LifecycleEvent, Message
+from tests.support.looking import in_time, tool_results
 from tests.support.models import MODEL, Model, call, calls
-from tests.support.sessions import in_time, tool_results
 
 NAMES = ["nope", "", " ", "ok ", "OK", "__class__", "x" * 300, "nö\n"]
 

@@ -59,6 +59,8 @@ def error_of(refold: Refold, program: str, *words: str) -> str:
         (["log", "s", "--frob"], "no such option"),
         (["run"], "give a PROMPT, or the session to go on with"),
         (["run", " "], "the prompt is empty"),
+        (["log", "s", "--follow", "--until", "end"], "--follow has no end"),
+        (["run", "Hi", "--session", ""], "the name of the session is empty"),
         (["run", "Hi", "--thinking", "much"], "'much' is not one of"),
         (["run", "Hi", "--script", "x.json", "--model", "local"], "in place of local"),
     ],
@@ -90,7 +92,8 @@ def test_a_server_that_cannot_be_reached_ends_the_run(refold: Refold) -> None:
     with socket.socket() as closed:  # bound, and never listening
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-        done = refold("run", "Hi", "--model", "openai/x", "-q", env={"OPENAI_BASE_URL": url})
+        words = ("run", "Hi", "--model", "openai/x", "-q", "--retries", "0")
+        done = refold(*words, env={"OPENAI_BASE_URL": url})
     assert (done.code, done.out) == (1, "")
     assert one_error(done.err).startswith("openai: ")
     [*_, last] = refold.json("at", "run-1", "end")["messages"]
@@ -288,7 +291,7 @@ def test_a_log_that_may_only_be_read_can_be_looked_at_but_not_run(open_folder: R
 
 
 def test_a_fault_of_ours_is_one_line_that_asks_for_a_report(sums: Refold) -> None:
-    program = AS.format(change="import refold.actors.cli.log as log; log._write = lambda *_: 1 / 0")
+    program = AS.format(change="import refold.actors.cli.log as log; log._lines = lambda *_: 1 / 0")
     done = sums.python("-c", program, "log", "sums")
     assert done.code == 1
     first, second = done.err.splitlines()

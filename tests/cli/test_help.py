@@ -61,7 +61,8 @@ def test_every_example_can_be_typed(line: str) -> None:
 
 @pytest.mark.parametrize("command", [*COMMANDS, cli], ids=lambda command: command.name)
 def test_help_is_80_columns_wide_in_a_pipe(command: click.Command) -> None:
-    context = click.Context(command, info_name=command.name)
+    whole = cli.make_context("refold", [], resilient_parsing=True)
+    context = whole if command is cli else click.Context(command, whole, info_name=command.name)
     lines = command.get_help(context).splitlines()
     examples = lines.index("Examples:")
     assert max(map(len, lines[:examples])) <= 80

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.cli.refold import Refold
+from tests.cli.refold import Refold, interrupt, read_until
 
 ESCAPE = "\x1b"
 
@@ -96,6 +96,21 @@ def test_log_shows_a_stretch_between_points(sums: Refold) -> None:
     assert rest == sums.look("log", "sums").splitlines()[-len(rest) :]
 
 
+def test_log_follows_what_another_process_appends(sums: Refold) -> None:
+    sums.write("hello.json", ["Hello."])
+    with sums.started("log", "sums", "--follow", "--last", "1") as process:
+        read_until(process.stdout, b" settled\n")
+        sums.ok("run", "Hi", "--session", "sums", "--script", "hello.json")
+        shown = read_until(process.stdout, b" settled\n").decode()
+        interrupt(process)
+        assert process.wait(timeout=30) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert re.search(r" prompted +Hi\n", shown)
+    first, *_ = re.findall(r"^ +(\d+) ", shown, re.MULTILINE)
+    assert int(first) == len(sums.look("log", "sums", "--until", first).splitlines()) - 1
+
+
 def test_at_shows_what_was_on_screen_in_the_middle_of_a_sentence(sums: Refold) -> None:
     version = mid_sentence(sums)
     shown = sums.look("at", "sums", str(version))
@@ -121,7 +136,7 @@ def test_at_in_json_has_the_state_and_where_it_stands(sums: Refold) -> None:
         *("user", "assistant", "tool_result", "assistant"),
     ]
     assert state["tools"][0]["parameters"]["required"] == ["a", "b"]
-    assert state["queued"] == {"steering": [], "follow_up": []}
+    assert state["queued"] == {"steering": [], "follow_up": [], "next_turn": []}
 
 
 def test_at_takes_every_form_of_point(sums: Refold) -> None:
@@ -160,6 +175,7 @@ def test_at_shows_queued_messages(refold: Refold) -> None:
     assert re.search(r"\nsteering +\d+: Left\.\n", shown)
     assert re.search(r"\nfollow-up +\d+: Right\.\n", shown)
     queued = refold.json("at", "s", "end")["queued"]
+    assert set(queued) == {"steering", "follow_up", "next_turn"}
     assert queued["steering"][0]["messages"][0]["content"][0]["text"] == "Left."
 
 

@@ -30,6 +30,15 @@ def test_thinking_without_an_answer_is_shown_once(refold: Refold) -> None:
     assert done.err.splitlines()[:-1] == ["Hm."]
 
 
+def test_on_a_terminal_all_but_the_answer_is_toned_down(refold: Refold) -> None:
+    refold.write("tools.py", TOOLS)
+    refold.write("sums.json", SUMS)
+    words = ("run", "2 + 3?", "--script", "sums.json", "--tool", "tools.py:add")
+    shown = refold.on_terminal(*words)
+    assert "\x1b[2mTwo and three.\x1b[0m\nI add them.\n" in shown
+    assert '\x1b[36m→ add {"a":2,"b":3}\x1b[0m\n\x1b[2m✓ add: 5\x1b[0m\nIt is five.\n' in shown
+
+
 def test_quiet_leaves_out_all_notes(refold: Refold) -> None:
     refold.write("tools.py", TOOLS)
     refold.write("sums.json", SUMS)
@@ -88,6 +97,21 @@ def test_an_error_of_the_model_is_the_exit_code(refold: Refold) -> None:
     done = refold("run", "Hi", "--script", "bad.json")
     assert (done.code, done.out) == (1, "Well\n")
     assert done.err.splitlines()[-1] == "refold: it is broken"
+
+
+def test_a_call_that_is_made_again_says_so(refold: Refold) -> None:
+    busy = {"content": "Well", "error_kind": "overloaded", "error_message": "come back later"}
+    refold.write("busy.json", [busy, "Hello."])
+    done = refold("run", "Hi", "--script", "busy.json")
+    assert (done.code, done.out) == (0, "Well\nHello.\n")
+    assert done.err.startswith("come back later (trying again in 0.5 s)\n")
+
+
+def test_calls_are_made_again_as_often_as_is_said(refold: Refold) -> None:
+    busy = {"error_kind": "overloaded", "error_message": "come back later"}
+    refold.write("busy.json", [busy, "Hello."])
+    done = refold("run", "Hi", "--script", "busy.json", "--retries", "0", "-q")
+    assert (done.code, done.out, done.err) == (1, "", "refold: come back later\n")
 
 
 def test_an_answer_that_is_cut_off_says_so(refold: Refold) -> None:
@@ -176,3 +200,17 @@ def test_a_session_at_rest_has_nothing_to_go_on_with(sums: Refold) -> None:
     done = sums("run", "--session", "sums", "--script", "sums.json", "--tool", "tools.py:add")
     assert done.code == 1
     assert "ends with an answer" in one_error(done.err)
+
+
+def test_a_session_that_another_process_takes_over_is_let_go(refold: Refold) -> None:
+    refold.write("slow.json", [SLOW])
+    refold.write("rest.json", ["One to nine.", "Ten."])
+    with refold.started("run", "Count", "--session", "s", "--script", "slow.json") as process:
+        read_until(process.stdout, b"one two")
+        done = refold("run", "And on", "--session", "s", "--script", "rest.json")
+        assert (done.code, done.out) == (0, "One to nine.\nTen.\n")
+        assert process.wait(timeout=30) == 1
+        assert process.stderr is not None
+        assert one_error(process.stderr.read().decode()).startswith(
+            "another process has taken over session 's'"
+        )

@@ -39,13 +39,16 @@ def fresh(page: Path) -> str:
 
 def commands() -> str:
     """The help texts of all commands."""
-    parts = []
-    for command in [cli, *cli.listed]:
-        name = str(command.name)
-        context = click.Context(command, info_name=name if command is cli else f"refold {name}")
-        shown = "refold" if command is cli else f"refold {name}"
-        parts.append(f"## {shown}\n\n```text\n{help_text(command, context, WIDTH)}\n```")
+    whole = cli.make_context("refold", [], resilient_parsing=True)
+    parts = [_described(whole)]
+    for command in cli.listed:
+        parts.append(_described(click.Context(command, whole, info_name=command.name)))
     return "\n\n".join(parts)
+
+
+def _described(context: click.Context) -> str:
+    shown = help_text(context.command, context, WIDTH)
+    return f"## {context.command_path}\n\n```text\n{shown}\n```"
 
 
 def table() -> str:

@@ -81,6 +81,15 @@ def test_ends_come_in_the_order_of_completion_and_results_in_the_order_of_the_ca
     assert told(machine) == [("0", "result 0"), ("1", "result 1"), ("2", "result 2")]
 
 
+def test_outcomes_that_came_together_end_in_the_order_of_their_coming() -> None:
+    machine = batch("add", "add", "add")
+    for index in (2, 0):  # as after an append that was in flight while both came
+        machine.accept(returned(machine.tool_run(index)))
+    while machine.step():
+        pass
+    assert ends(machine) == [2, 0]
+
+
 def test_a_tool_that_raises_does_not_hurt_the_others() -> None:
     machine = batch("add", "add")
     machine.offer(tool_failed(machine.tool_run(0), "broken"))

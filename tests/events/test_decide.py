@@ -71,7 +71,7 @@ def test_a_prompt_is_refused_from_acceptance_until_the_session_has_settled(
             decided(machine, prompted("more"))
         if machine.step() is None:
             machine.accept(finished(machine.model_call, "hello"))
-    assert {Phase.START, Phase.STREAM, Phase.AGENT_END, Phase.SETTLE} <= phases
+    assert {Phase.START, Phase.STREAM, Phase.TURN_END, Phase.SETTLE} <= phases
     assert decided(machine, prompted("more"))
 
 

@@ -21,6 +21,8 @@ class Put(Fact):
 class Doubled(Fact):
     """What follows in the same decision."""
 
+    number: int
+
 
 class Carried(Fact):
     """What an adder does by itself when it is above nine."""
@@ -44,7 +46,7 @@ class Adder:
             raise InvalidArgumentError("below zero")
         if offered.number == 0:
             return ()
-        return (offered, Doubled()) if offered.twice else (offered,)
+        return (offered, Doubled(number=offered.number)) if offered.twice else (offered,)
 
     def step(self, state: int) -> Fact | None:
         return Carried() if state > 9 else None
@@ -70,7 +72,7 @@ class Adder:
 
 
 ADDER = Adder()
-SOUND = (Put(number=4, twice=True), Doubled(), Put(number=3), Carried(), Put(number=5))
+SOUND = (Put(number=4, twice=True), Doubled(number=4), Put(number=3), Carried(), Put(number=5))
 
 
 def test_a_fold_begins_at_the_initial_state() -> None:
@@ -102,16 +104,20 @@ def test_an_execution_may_begin_in_the_middle() -> None:
             Divergence(2, Carried(), None, "the machine steps differently"),
         ),
         (
-            (Put(number=12), Doubled()),
-            Divergence(2, Doubled(), Carried(), "the machine steps differently"),
+            (Put(number=12), Doubled(number=12)),
+            Divergence(2, Doubled(number=12), Carried(), "the machine steps differently"),
         ),
         (
             (Put(number=1, twice=True), Carried()),
-            Divergence(2, Carried(), Doubled(), "the decision goes on differently"),
+            Divergence(2, Carried(), Doubled(number=1), "the decision goes on differently"),
+        ),
+        (
+            (Put(number=1, twice=True), Doubled(number=2)),
+            Divergence(2, Doubled(number=2), Doubled(number=1), "the decision goes on differently"),
         ),
         (
             (Put(number=1, twice=True), Put(number=1)),
-            Divergence(2, Put(number=1), Doubled(), "the decision goes on differently"),
+            Divergence(2, Put(number=1), Doubled(number=1), "the decision goes on differently"),
         ),
         (
             (Put(number=0),),
@@ -122,7 +128,7 @@ def test_an_execution_may_begin_in_the_middle() -> None:
             Divergence(2, Put(number=-1), None, "the input is refused: below zero"),
         ),
     ],
-    ids=["a step", "another step", "a decision", "an input in it", "ignored", "refused"],
+    ids=["a step", "another step", "a decision", "a field", "an input", "ignored", "refused"],
 )
 def test_the_first_difference_is_told_with_both_sides(
     facts: tuple[Fact, ...], difference: Divergence

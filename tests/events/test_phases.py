@@ -22,6 +22,7 @@ from tests.support.inputs import (
     hook_returned,
     model_failed,
     progressed,
+    retry_due,
     returned,
     tool_failed,
 )
@@ -33,10 +34,12 @@ OUTCOME_MAKERS = (
     finished,
     model_failed,
     progressed,
+    retry_due,
     returned,
     tool_failed,
     hook_returned,
     hook_raised,
+    retry_due,
 )
 
 

@@ -175,6 +175,18 @@ def test_a_message_that_came_while_the_run_settled_starts_the_next_one(machine: 
     assert machine.state.runs == 2
 
 
+def test_messages_for_the_next_turn_are_said_in_their_order_before_the_prompt(
+    machine: Machine,
+) -> None:
+    machine.offer(queued("next_turn", "first"))
+    machine.accept(prompted("prompt"))
+    machine.step()
+    machine.accept(queued("next_turn", "second"))  # it came before the run has started
+    while machine.step():
+        pass
+    assert texts(machine) == ["first", "second", "prompt"]
+
+
 def test_messages_of_a_queue_go_back_when_their_delivery_fails() -> None:
     machine = Machine.ready(steering_mode="all")
     call = machine.prompt()

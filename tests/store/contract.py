@@ -19,7 +19,7 @@ from refold.events.errors import (
     InvalidPointError,
 )
 from refold.events.record import INLINE_LIMIT, NO_HASH, EventData, blob_digest
-from refold.store import ANY, START, Cursor, Head, Log
+from refold.store import ANY, START, Batch, Cursor, Head, Log
 from refold.store.tables import PAGE_RECORDS
 from tests.store.making import erased, event, events, named, numbers, uid
 
@@ -177,9 +177,14 @@ class LogContract:
 
     def test_a_block_that_raises_aborts_its_batch(self, log: Log) -> None:
         stream = uid()
-        with pytest.raises(ZeroDivisionError), log.batch() as batch:
-            batch.append(stream, 0, events(1), time=NOW)
-            _ = 1 // 0
+
+        def block() -> None:
+            with log.batch() as batch:
+                batch.append(stream, 0, events(1), time=NOW)
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            block()
         assert log.head(stream) is None
         assert log.append(stream, 0, events(2), time=NOW).version == 1
 
@@ -231,6 +236,67 @@ class LogContract:
         for n in range(8):
             mine = [value for value in found if value // 100 == n]
             assert mine == sorted(mine)
+
+    def test_a_batch_belongs_to_its_thread(self, log: Log) -> None:
+        stream = uid()
+        with ThreadPoolExecutor(1) as pool, log.batch() as batch:
+            used = pool.submit(batch.append, stream, 0, events(1), time=NOW)
+            with pytest.raises(BugError, match="thread"):
+                used.result()
+            batch.append(stream, 0, events(2), time=NOW)
+        assert numbers(log.read(stream)) == [2]
+
+    @pytest.mark.parametrize("kept", [True, False])
+    def test_a_thread_that_dies_in_a_batch_takes_only_that_batch_along(
+        self, log: Log, kept: bool
+    ) -> None:
+        stream = uid()
+        abandoned: list[Batch] = []
+        log.append(stream, 0, events(0), time=NOW)
+
+        def die() -> None:
+            batch = log.batch()
+            batch.append(stream, 1, events(9), time=NOW)
+            if kept:
+                abandoned.append(batch)
+
+        for _ in range(3):
+            thread = threading.Thread(target=die)
+            thread.start()
+            thread.join()
+        for n in range(1, 4):
+            log.append(stream, n, events(n), time=NOW)
+        assert numbers(log.read(stream)) == [0, 1, 2, 3]
+        with log.batch() as living:
+            living.append(stream, 4, events(4), time=NOW)
+            for batch in abandoned:
+                with pytest.raises(BugError):
+                    batch.commit()
+                batch.abort()
+            living.append(stream, 5, events(5), time=NOW)
+        assert numbers(log.read(stream)) == [0, 1, 2, 3, 4, 5]
+
+    def test_who_waits_for_a_batch_is_served_though_another_one_is_busy(self, log: Log) -> None:
+        """A thread whose next batch follows at once on its last one must not starve others."""
+        served = threading.Event()
+        begun = threading.Event()
+
+        def hog() -> int:
+            count = 0
+            while not served.is_set():
+                log.append(uid(), 0, events(1), time=NOW)
+                begun.set()
+                count += 1
+            return count
+
+        with ThreadPoolExecutor(1) as pool:
+            busy = pool.submit(hog)
+            begun.wait()
+            for _ in range(20):
+                log.append(uid(), 0, events(1), time=NOW)
+            served.set()
+            count = busy.result()
+        assert len(list(log.streams())) == count + 20
 
     # Reading a stream
 
@@ -528,9 +594,9 @@ class LogContract:
             lambda: log.find("x"),
             lambda: list(log.streams()),
             lambda: log.read(stream),
-            lambda: log.read_all(),
-            lambda: log.follow(),
-            lambda: log.end(),
+            log.read_all,
+            log.follow,
+            log.end,
             lambda: log.body(stream, 1),
             lambda: log.blob(bytes(16)),
             lambda: list(reading),
@@ -540,7 +606,7 @@ class LogContract:
 
     # Erasure
 
-    def test_an_erased_event_may_name_any_version(self, log: Log) -> None:
+    def test_an_event_that_speaks_of_erasure_erases_nothing_by_itself(self, log: Log) -> None:
         stream = uid()
         log.append(stream, 0, [event(1, b"secret"), erased(1)], time=NOW)
         assert log.body(stream, 1) == b"secret"

@@ -24,7 +24,6 @@ from refold.events.record import (
     seal,
 )
 from refold.store import ANY, LmdbLog, Log, MemoryLog, Report, rebuild, verify
-from tests.store.contract import NOW
 from tests.store.making import named, uid
 
 uids = st.binary(min_size=16, max_size=16)
@@ -85,14 +84,18 @@ def test_no_flipped_bit_of_a_record_goes_unnoticed(
     place = data.draw(st.integers(0, len(encoded) - 1))
     encoded[place] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises((CorruptError, AssertionError)):
-        again = decode_record(bytes(encoded))
-        assert hash_of(again.header) == digest
-        check_record(again, decode_header(again))
-        for stored, salted in zip(decode_events(again), again.salted, strict=True):
-            assert (salted is None) == (stored.digest is None)
-            if salted is not None:
-                assert isinstance(salted, bytes)
-                opened(salted, stored)
+        read_whole(bytes(encoded), digest)
+
+
+def read_whole(encoded: bytes, digest: bytes) -> None:
+    record = decode_record(encoded)
+    assert hash_of(record.header) == digest
+    check_record(record, decode_header(record))
+    for stored, salted in zip(decode_events(record), record.salted, strict=True):
+        assert (salted is None) == (stored.digest is None)
+        if salted is not None:
+            assert isinstance(salted, bytes)
+            opened(salted, stored)
 
 
 # Two logs, one history

@@ -228,11 +228,8 @@ def test_a_batch_overtaken_while_its_map_grew_is_undone_and_says_so(
 
         def overtaken() -> None:
             grow()
-            run(
-                "LmdbLog.open(sys.argv[1]).append(bytes.fromhex(sys.argv[2]), ANY, events(7), time=1)",
-                path,
-                stream.hex(),
-            )
+            code = "LmdbLog.open(sys.argv[1]).append(stream, ANY, events(7), time=1)"
+            run(f"stream = bytes.fromhex(sys.argv[2]); {code}", path, stream.hex())
 
         monkeypatch.setattr(environment, "grow", overtaken)
         batch = log.batch()

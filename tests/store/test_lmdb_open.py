@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +20,7 @@ from refold.events.errors import (
     NewerFormatError,
     NotALogError,
 )
-from refold.store import LmdbLog, verify
+from refold.store import LmdbLog
 from refold.store.lmdb import files
 from tests.store.contract import NOW
 from tests.store.making import event, events, numbers, uid
@@ -164,9 +166,10 @@ def test_a_maker_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     for step in ("_write_empty", "_publish"):
-        with monkeypatch.context() as patch, pytest.raises(LogAccessError, match="df -h"):
-            patch.setattr(files, step, full)
+        monkeypatch.setattr(files, step, full)
+        with pytest.raises(LogAccessError, match="df -h"):
             LmdbLog.open(path)
+        monkeypatch.undo()
         assert not path.exists()
 
 
@@ -316,3 +319,26 @@ def test_a_damaged_file_is_said_to_be_damaged(path: Path) -> None:
     (path / "data.mdb").write_bytes(data)
     with pytest.raises(CorruptError, match="damaged"):
         LmdbLog.open(path)
+
+
+@pytest.mark.parametrize("size", [5_000, 8_192, 20_000, 40_000])
+def test_a_file_that_was_cut_off_is_refused_and_not_read_beyond_its_end(
+    tmp_path: Path, size: int
+) -> None:
+    """In a process of its own: to read a page that is not there would kill it (SIGBUS)."""
+    path = tmp_path / "log"
+    with LmdbLog.open(path) as log:
+        stream = uid()
+        for version in range(20):
+            log.append(stream, version, events(version), time=NOW)
+    os.truncate(path / "data.mdb", size)
+    code = (
+        "import sys; from refold import RefoldError; from refold.store import LmdbLog\n"
+        "for readonly in (True, False):\n"
+        "    try: LmdbLog.open(sys.argv[1], create=False, readonly=readonly)\n"
+        "    except RefoldError as error: print(type(error).__name__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["CorruptError", "CorruptError"])

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
+from typing import cast
 
+import lmdb
 import pytest
 
 from refold.events.errors import BugError, ClosedError, LogAccessError
@@ -48,14 +50,12 @@ def test_logs_on_one_folder_share_what_they_see(path: Path) -> None:
     "spell",
     [
         lambda path: str(path) + "/",
-        lambda path: os.path.relpath(path),
+        os.path.relpath,
         lambda path: path.parent / "." / path.name / ".." / path.name,
         lambda path: path.parent / "link",
     ],
 )
-def test_a_log_is_the_same_by_any_spelling(
-    path: Path, spell: Callable[[Path], str | Path]
-) -> None:
+def test_a_log_is_the_same_by_any_spelling(path: Path, spell: Callable[[Path], str | Path]) -> None:
     (path.parent / "link").symlink_to(path)
     stream = uid()
     with LmdbLog.open(path) as one, LmdbLog.open(spell(path)) as two:
@@ -63,6 +63,7 @@ def test_a_log_is_the_same_by_any_spelling(
         assert two.append(stream, 1, events(2), time=NOW).version == 2
 
 
+@pytest.mark.skipif(lmdb.__version__.startswith("2."), reason="it knows files by their paths")
 def test_a_folder_made_anew_is_another_log(path: Path) -> None:
     with LmdbLog.open(path) as old:
         old.append(uid(), 0, events(1), time=NOW)
@@ -166,49 +167,38 @@ def test_closing_waits_for_the_batch_of_another_thread(path: Path) -> None:
         assert log.head(stream) is None
 
 
+def test_closing_inside_a_batch_undoes_it(path: Path) -> None:
+    stream = uid()
+    other = LmdbLog.open(path)
+    for shared in (True, False):
+        log = LmdbLog.open(path)
+        if not shared:
+            other.close()
+        batch = log.batch()
+        batch.append(stream, 0, events(1), time=NOW)
+        log.close()
+        for use in (batch.commit, lambda: batch.claim(stream, "me")):  # noqa: B023
+            with pytest.raises(BugError):
+                use()
+        batch.abort()
+        with LmdbLog.open(path) as again:
+            assert again.head(stream) is None
+            again.claim(uid(), "somebody")
+
+
+def test_a_batch_whose_log_was_closed_lets_the_next_one_in(path: Path) -> None:
+    with LmdbLog.open(path) as other, ThreadPoolExecutor(1) as pool:
+        log = LmdbLog.open(path)
+        batch = log.batch()
+        batch.append(uid(), 0, events(1), time=NOW)
+        pool.submit(log.close).result()
+        with pytest.raises(ClosedError):
+            batch.commit()
+        other.append(uid(), 0, events(2), time=NOW)
+        assert len(list(other.streams())) == 1
+
+
 # Threads
-
-
-def test_a_batch_belongs_to_its_thread(path: Path) -> None:
-    stream = uid()
-    with LmdbLog.open(path) as log, ThreadPoolExecutor(1) as pool, log.batch() as batch:
-        used = pool.submit(batch.append, stream, 0, events(1), time=NOW)
-        with pytest.raises(BugError, match="thread"):
-            used.result()
-        batch.append(stream, 0, events(2), time=NOW)
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_thread_that_dies_in_a_batch_takes_only_that_batch_along(
-    path: Path, kept: bool
-) -> None:
-    stream = uid()
-    abandoned = []
-    with LmdbLog.open(path) as log:
-        log.append(stream, 0, events(0), time=NOW)
-
-        def die() -> None:
-            batch = log.batch()
-            batch.append(stream, 1, events(9), time=NOW)
-            if kept:
-                abandoned.append(batch)
-
-        for _ in range(3):
-            thread = threading.Thread(target=die)
-            thread.start()
-            thread.join()
-        for n in range(1, 4):
-            log.append(stream, n, events(n), time=NOW)
-        assert numbers(log.read(stream)) == [0, 1, 2, 3]
-        assert verify(log).ok
-        with log.batch() as living:
-            living.append(stream, 4, events(4), time=NOW)
-            for batch in abandoned:
-                with pytest.raises(BugError):
-                    batch.commit()
-                batch.abort()
-            living.append(stream, 5, events(5), time=NOW)
-        assert numbers(log.read(stream)) == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_log_can_be_closed_after_a_thread_died_in_a_batch(path: Path) -> None:
@@ -218,6 +208,32 @@ def test_a_log_can_be_closed_after_a_thread_died_in_a_batch(path: Path) -> None:
     thread.join()
     log.close()
     LmdbLog.open(path).close()
+
+
+def test_a_panic_of_lmdb_is_answered_by_opening_anew(path: Path) -> None:
+    class Panicking:
+        """An environment that lost its footing, as after a failed write of its meta page."""
+
+        def __init__(self, real: lmdb.Environment) -> None:
+            self.close = real.close
+
+        def begin(self, write: bool = False) -> None:
+            raise lmdb.PanicError("mdb_txn_begin")
+
+    stream = uid()
+    with LmdbLog.open(path) as log:
+        environment = log._environment
+        for use in (
+            lambda: log.append(stream, ANY, events(1), time=NOW),
+            lambda: list(log.read(stream)),
+        ):
+            handle = environment._handle
+            assert handle is not None
+            environment._handle = handle._replace(
+                environment=cast(lmdb.Environment, Panicking(handle.environment))
+            )
+            use()
+        assert numbers(log.read(stream)) == [1]
 
 
 # Forks
@@ -385,7 +401,7 @@ def test_a_reader_that_was_left_alone_pins_no_pages(tmp_path: Path) -> None:
                     batch.append(stream, n, events(n), time=NOW)
             readings = [log.read(stream), log.read_all(), log.follow()] if idle else []
             for reading in readings:
-                next(reading)  # type: ignore[call-overload]
+                next(reading)
             for n in range(600, 1200):
                 log.append(stream, n, [event(n, b"x" * 500)], time=NOW)
         return (path / "data.mdb").stat().st_size
@@ -462,7 +478,11 @@ def test_a_claim_of_another_process_fences(path: Path) -> None:
     with LmdbLog.open(path) as log:
         epoch = log.claim(stream, "here")
         log.append(stream, 0, events(1), time=NOW, epoch=epoch)
-        run("LmdbLog.open(sys.argv[1]).claim(bytes.fromhex(sys.argv[2]), 'there')", path, stream.hex())
+        run(
+            "LmdbLog.open(sys.argv[1]).claim(bytes.fromhex(sys.argv[2]), 'there')",
+            path,
+            stream.hex(),
+        )
         with pytest.raises(Exception, match="there"):
             log.append(stream, 1, events(2), time=NOW, epoch=epoch)
         assert log.append(stream, ANY, events(3), time=NOW).version == 2

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 import pytest
 
 from refold.events.errors import CorruptError, InvalidArgumentError
 from refold.events.record import Record, blob_digest, decode_record, encode_record
-from refold.store import LmdbLog, Log, MemoryLog, rebuild, verify
+from refold.store import ANY, LmdbLog, Log, MemoryLog, rebuild, verify
+from refold.store.lmdb.view import END
 from refold.store.reading import ReadableLog
 from refold.store.tables import Row, index_key, position_key
 from tests.store.contract import NOW
-from tests.store.making import erased, event, events, named, numbers, uid
+from tests.store.making import erased, event, events, named, numbers, pack, uid
 
+K = TypeVar("K")
 Change = Callable[[bytes], bytes | None]
 
 
@@ -51,7 +56,9 @@ class LmdbTampering(Tampering):
         assert isinstance(self.log, LmdbLog)
         handle = self.log._environment._handle
         assert handle is not None
-        db = getattr(handle.tables, table)
+        if table == "heads":
+            key += END
+        db = getattr(handle.tables, "streams" if table in ("heads", "index") else table)
         with handle.environment.begin(write=True) as txn:
             changed = change(txn.get(key, b"", db=db))
             if changed is None:
@@ -73,10 +80,10 @@ class MemoryTampering(Tampering):
             else:
                 kept.log[place] = changed
             return
-        tables = {"bodies": kept.bodies, "blobs": kept.blob_table}
-        if table in tables:
-            found = (key[:16], int.from_bytes(key[16:], "big")) if table == "bodies" else key
-            _put(tables[table], found, change)
+        if table == "bodies":
+            _put(kept.bodies, (key[:16], int.from_bytes(key[16:], "big")), change)
+        elif table == "blobs":
+            _put(kept.blob_table, key, change)
         elif table == "index":
             firsts, positions = kept.indexed.setdefault(key[:16], ([], []))
             first = int.from_bytes(key[16:], "big")
@@ -87,21 +94,19 @@ class MemoryTampering(Tampering):
         elif table == "names":
             _put(kept.name_table, key.decode(), change)
         else:
-            import msgspec
-
-            encoded = {key: msgspec.msgpack.encode(kept.heads.get(key))}
+            encoded = {key: pack(kept.heads.get(key))}
             _put(encoded, key, change)
             kept.heads.pop(key, None)
             if key in encoded:
                 kept.heads[key] = msgspec.msgpack.decode(encoded[key], type=Row)
 
 
-def _put(table: dict[object, bytes] | dict[str, bytes], key: object, change: Change) -> None:
-    changed = change(table.get(key, b""))  # type: ignore[call-overload]
+def _put(table: dict[K, bytes], key: K, change: Change) -> None:
+    changed = change(table.get(key, b""))
     if changed is None:
-        del table[key]  # type: ignore[arg-type]
+        del table[key]
     else:
-        table[key] = changed  # type: ignore[index]
+        table[key] = changed
 
 
 @pytest.fixture(params=["memory", "lmdb"])
@@ -133,12 +138,21 @@ def gone(_: bytes) -> None:
     return None
 
 
-def flip(place: int) -> Change:
-    def change(data: bytes) -> bytes:
-        at = place % len(data)
-        return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+def flipped(data: bytes, place: int) -> bytes:
+    at = place % len(data)
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
-    return change
+
+def flip(place: int) -> Change:
+    return lambda data: flipped(data, place)
+
+
+def flip_header(place: int) -> Change:
+    return part(lambda r: Record(flipped(r.header, place), r.events, r.salted))
+
+
+def flip_events(place: int) -> Change:
+    return part(lambda r: Record(r.header, flipped(r.events, place), r.salted))
 
 
 def part(change: Callable[[Record], Record]) -> Change:
@@ -167,10 +181,29 @@ def test_an_empty_log_is_well(damage: Tampering) -> None:
     assert verify(damage.log).ok
 
 
+def test_a_log_can_be_checked_while_others_write(damage: Tampering, stream: bytes) -> None:
+    log = damage.log
+
+    def write() -> None:
+        for n in range(150):
+            with log.batch() as batch:
+                batch.append(uid(), 0, [named(str(n)), event(n, LARGE)], time=NOW)
+                batch.append(stream, ANY, [event(n, b"body")], time=NOW)
+                batch.claim(stream, "me")
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        reports = [verify(log)]
+        while not writing.done():
+            reports.append(verify(log))
+        writing.result()
+    assert {report.problems for report in reports} == {()}
+
+
 def test_a_flipped_bit_in_a_header_is_found(damage: Tampering, stream: bytes) -> None:
     size = len(decode_record(_record(damage.log, 3)).header)
     for place in range(size):
-        change = part(lambda r, at=place: Record(flip(at)(r.header), r.events, r.salted))  # type: ignore[misc]
+        change = flip_header(place)
         damage.record(3, change)
         assert problems(damage.log), f"byte {place} of the header"
         damage.record(3, change)
@@ -197,9 +230,7 @@ def test_a_changed_header_is_said_with_its_place(damage: Tampering, stream: byte
 
 
 def test_a_changed_last_header_is_found_by_the_head(damage: Tampering, stream: bytes) -> None:
-    damage.record(
-        5, part(lambda r: Record(r.header[:-1] + bytes([r.header[-1] ^ 1]), r.events, r.salted))
-    )
+    damage.record(5, flip_header(-1))
     found = problems(damage.log)
     assert any("its events were changed" in problem for problem in found)
     assert any("the hash that was kept of it" in problem for problem in found)
@@ -208,7 +239,7 @@ def test_a_changed_last_header_is_found_by_the_head(damage: Tampering, stream: b
 def test_changed_events_are_found(damage: Tampering, stream: bytes) -> None:
     size = len(decode_record(_record(damage.log, 3)).events)
     for place in (0, size // 2, size - 1):
-        change = part(lambda r, at=place: Record(r.header, flip(at)(r.events), r.salted))  # type: ignore[misc]
+        change = flip_events(place)
         damage.record(3, change)
         found = problems(damage.log)
         assert len(found) == 1
@@ -222,7 +253,7 @@ def test_changed_events_are_found(damage: Tampering, stream: bytes) -> None:
 
 def test_a_changed_body_is_found_wherever_it_stands(damage: Tampering, stream: bytes) -> None:
     def inline(record: Record) -> Record:
-        salted = [flip(-1)(s) if isinstance(s, bytes) else s for s in record.salted]
+        salted = [flipped(s, -1) if isinstance(s, bytes) else s for s in record.salted]
         return Record(record.header, record.events, tuple(salted))
 
     damage.record(2, part(inline))

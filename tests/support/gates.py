@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
-PATIENCE = 30.0
+PATIENCE = 20.0
 """Seconds after which a wait that should have been short fails its test."""
 
 
@@ -53,20 +53,24 @@ class Gate:
 
 
 class Turnstile:
-    """Several arrive, and the test waits until a number of them is there."""
+    """Several arrive, and the test waits until a number of them is there.
+
+    Attributes:
+        count: how many have arrived.
+    """
 
     def __init__(self) -> None:
-        self._count = 0
+        self.count = 0
         self._changed = threading.Condition()
 
     def arrive(self, *_: Any) -> None:
         """One more is there."""
         with self._changed:
-            self._count += 1
+            self.count += 1
             self._changed.notify_all()
 
     def await_count(self, count: int) -> None:
         """Wait until `count` have arrived."""
         with self._changed:
-            came = self._changed.wait_for(lambda: self._count >= count, PATIENCE)
-            assert came, f"{self._count} of {count} arrived"
+            came = self._changed.wait_for(lambda: self.count >= count, PATIENCE)
+            assert came, f"{self.count} of {count} arrived"

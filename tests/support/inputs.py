@@ -7,7 +7,14 @@ from typing import Any
 from refold.events.agent import bodies, inputs
 from refold.events.agent.bodies import AssistantEnd, Failure, Piece
 from refold.events.agent.heads import CallHead, Shape
-from refold.events.agent.messages import Message, Text, ToolCall, ToolResult, UserMessage
+from refold.events.agent.messages import (
+    ErrorKind,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from refold.events.agent.settings import ToolHead, Toolset
 from refold.events.fact import Offer
 
@@ -40,9 +47,10 @@ def prompted(*texts: str) -> Offer:
     return Offer(inputs.Prompted(shapes=(SHAPE,) * len(texts)), _body(*texts))
 
 
-def queued(queue: inputs.QueueName, *texts: str) -> Offer:
+def queued(queue: inputs.QueueName, *texts: str, now: bool = False) -> Offer:
     """A message for a queue."""
-    return Offer(inputs.Queued(queue=queue, shapes=(SHAPE,) * len(texts)), _body(*texts))
+    fact = inputs.Queued(queue=queue, shapes=(SHAPE,) * len(texts), now=now)
+    return Offer(fact, _body(*texts))
 
 
 def replaced(*shapes: Shape, messages: tuple[Message, ...] = ()) -> Offer:
@@ -67,7 +75,12 @@ def began(call: int) -> Offer:
 
 
 def finished(
-    call: int, text: str = "", *calls: CallHead, stop_reason: Any = None, error: str | None = None
+    call: int,
+    text: str = "",
+    *calls: CallHead,
+    stop_reason: Any = None,
+    error: str | None = None,
+    kind: ErrorKind | None = None,
 ) -> Offer:
     """The end of a reply that says all of it."""
     content: list[Any] = [Text(text)] if text else []
@@ -84,15 +97,26 @@ def finished(
         call=call,
         stop_reason=stop_reason or ("tool_use" if calls else "stop"),
         calls=calls,
+        kind=kind,
         whole=True,
         size=len(text),
     )
     return Offer(fact, bodies.encode(end))
 
 
-def model_failed(call: int) -> Offer:
+def model_failed(call: int, kind: ErrorKind = "unknown") -> Offer:
     """A provider raised."""
-    return Offer(inputs.ModelFailed(call=call), _failure())
+    return Offer(inputs.ModelFailed(call=call, kind=kind), _failure())
+
+
+def retry_due(call: int) -> Offer:
+    """The time before a call is made again is over."""
+    return Offer(inputs.RetryDue(call=call))
+
+
+def returned_late(run: int) -> Offer:
+    """A tool that had been given up has returned."""
+    return Offer(inputs.ToolReturnedLate(call=run), bodies.encode(_result("late")))
 
 
 def progressed(run: int, text: str = "half way") -> Offer:

@@ -13,7 +13,7 @@ from refold.events.agent.heads import MessageHead
 from refold.events.agent.messages import Message
 from refold.events.agent.settings import ToolHead
 from refold.events.agent.state import Phase, SessionState
-from refold.events.behaviour import Effect
+from refold.events.behaviour import Discard, Effect
 from refold.events.codec import type_name
 from refold.events.fact import Fact, Offer
 from tests.support.inputs import created, prompted, settings
@@ -146,7 +146,7 @@ class Machine:
                 self.signals.append(effect.run)
             elif effect.AWAITED:
                 self.running[effect.key] = effect
-            else:
+            elif isinstance(effect, Discard):
                 self.running.clear()
 
     def _over(self, outcome: Fact) -> None:
@@ -157,6 +157,7 @@ class Machine:
             "tool_failed": "tool",
             "hook_returned": "hook",
             "hook_raised": "hook",
+            "retry_due": "retry",
         }
         (name,) = names([outcome])
         if name in ends:

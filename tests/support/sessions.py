@@ -1,76 +1,58 @@
-"""Looking at sessions: what was said in them, and what their log holds."""
+"""Runtimes for tests: in memory, one fact a piece, and with a limit to patience."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
 
-from refold import AssistantMessage, Message, Past, Session, ToolResultMessage, UserMessage
-from refold.actors.hub import Published
-from tests.support.gates import Gate
-
-T = TypeVar("T")
-F = TypeVar("F")
-
-LIMIT = 10.0
-"""Seconds after which a call that hangs fails its test."""
+import refold
+from refold import LifecycleEvent, Options, Runtime, Session
+from refold.actors.engine import Engine
+from refold.actors.providers.provider import Provider
+from refold.store.log import Log
+from tests.support.gates import PATIENCE
 
 
-def in_time(function: Callable[..., T], *args: Any, limit: float = LIMIT) -> T:
-    """What a function returns, or raises; one that takes longer than the limit fails."""
-    answer: Future[T] = Future()
+def opened(*models: Provider, log: Log | None = None, **options: Any) -> Runtime:
+    """A runtime over a log in memory; each piece of a stream is a fact of its own."""
+    given = {"delta_interval": 0, **options}
+    return refold.open(log, providers=models, options=Options(**given))
 
-    def run() -> None:
-        try:
-            answer.set_result(function(*args))
-        except BaseException as error:
-            answer.set_exception(error)
 
-    threading.Thread(target=run, daemon=True).start()
+def engine_of(runtime: Runtime) -> Engine:
+    """What is behind a runtime."""
+    return runtime._engine
+
+
+def await_rest(session: Session) -> None:
+    """Wait until the session has settled, at most as long as tests have patience."""
+    within(session.wait)
+
+
+def await_event(watch: Iterable[LifecycleEvent], kind: type[LifecycleEvent]) -> None:
+    """Wait until a watch, or a run, shows an event of a kind."""
+    within(lambda: next(event for event in watch if isinstance(event, kind)))
+
+
+def within(work: Any, *args: Any) -> Any:
+    """The result of some work on a thread of its own; a test that hangs in it fails."""
+    with background(work, *args) as future:
+        return future.result(PATIENCE)
+
+
+@contextmanager
+def background(work: Any, *args: Any) -> Iterator[Any]:
+    """Do some work on a thread of its own meanwhile; gives its future."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="test")
     try:
-        return answer.result(limit)
-    except TimeoutError:
-        assert answer.done(), f"{function!r} was not over within {limit:g} s"
-        raise
+        yield pool.submit(work, *args)
+    finally:
+        pool.shutdown(wait=False)
 
 
-def facts(past: Past | Session, kind: type[F]) -> list[F]:
-    """The facts of one kind in a session's log, in order."""
-    past = past.past if isinstance(past, Session) else past
-    return [entry.fact for entry in past.entries() if isinstance(entry.fact, kind)]
-
-
-def coming(session: Session, kind: type[F], *, behind: int = 0) -> Gate:
-    """A gate that opens when a fact of this kind has come into the session's log.
-
-    Args:
-        behind: the version from which it counts.
-    """
-    gate = Gate()
-
-    def look(published: Published | Exception) -> None:
-        if isinstance(published, Published) and any(isinstance(f, kind) for f in published.facts):
-            gate.open()
-
-    session._engine.hub.watch(session.stream, look)
-    for entry in session.past.entries(behind):
-        if isinstance(entry.fact, kind):
-            gate.open()
-    return gate
-
-
-def user_texts(messages: Iterable[Message]) -> list[str]:
-    """What users said, in order."""
-    return [each.text for each in messages if isinstance(each, UserMessage)]
-
-
-def answers(messages: Iterable[Message]) -> list[str]:
-    """What the model said, in order."""
-    return [each.text for each in messages if isinstance(each, AssistantMessage)]
-
-
-def tool_results(messages: Iterable[Message]) -> list[ToolResultMessage]:
-    """What came of tool calls, in order."""
-    return [each for each in messages if isinstance(each, ToolResultMessage)]
+def threads() -> set[threading.Thread]:
+    """The threads that are alive now."""
+    return set(threading.enumerate())

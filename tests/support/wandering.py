@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from typing import get_args
 
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from refold.events.agent.agent import AGENT
 from refold.events.agent.bodies import ContextEdit, ResultPatch, Verdict
 from refold.events.agent.heads import CallHead
 from refold.events.agent.messages import Text
-from refold.events.agent.settings import ToolHead
+from refold.events.agent.settings import HookName, ToolHead
 from refold.events.behaviour import Effect
 from refold.events.canonical import Json
 from refold.events.errors import CallerError
@@ -27,13 +28,7 @@ TOOLS = (
     ToolHead(name="alone", sequential=True),
     ToolHead(name="prepared", prepares=True),
 )
-HOOKS: tuple[inputs.HookName, ...] = (
-    "transform_context",
-    "before_tool_call",
-    "after_tool_call",
-    "prepare_next_turn",
-    "should_stop_after_turn",
-)
+HOOKS: tuple[HookName, ...] = get_args(HookName)
 REPLIES: tuple[tuple[str, ...], ...] = (
     (),
     ("plain",),
@@ -92,8 +87,10 @@ def _commands(machine: Machine) -> Iterator[Offer]:
     yield from [make.prompted("prompt")] * 4
     yield make.queued("steering", "steer")
     yield make.queued("follow_up", "first", "second")
+    yield make.queued("next_turn", "with the next prompt")
+    yield make.queued("steering", "at once", now=True)
     yield Offer(inputs.AbortRequested())
-    yield from (Offer(inputs.Cancelled(item=item.id)) for item in machine.state.steering[:1])
+    yield from (Offer(inputs.Cancelled(item=item.id)) for item in machine.state.waiting[:1])
     yield Offer(inputs.Continued())
     yield Offer(inputs.Cleared(queues=("steering",)))
     yield Offer(inputs.Recovered())
@@ -107,6 +104,9 @@ def _commands(machine: Machine) -> Iterator[Offer]:
     yield make.settings(steering_mode="all", follow_up_mode="all")
     yield make.settings(tool_execution="sequential")
     yield make.settings(idle_queue="hold")
+    yield make.settings(queue_limit=2)
+    yield make.settings(max_retries=1)
+    yield make.returned_late(machine.state.tool_runs)
     yield make.settings(idle_queue="run", tool_execution="parallel")
 
 
@@ -119,6 +119,8 @@ def _outcomes(machine: Machine, effect: Effect) -> Iterator[Offer]:
             yield make.progressed(effect.call)
             yield make.returned(effect.call, terminate=True)
             yield make.tool_failed(effect.call)
+        case effects.Wait():
+            yield make.retry_due(effect.call)
         case effects.CallHook():
             yield from _answers(effect)
 
@@ -136,8 +138,11 @@ def _replies(machine: Machine, call: int) -> Iterator[Offer]:
     cut_off = CallHead("id", "plain")
     yield make.finished(call, "too lo", cut_off, stop_reason="length")
     yield make.finished(call, "so far", stop_reason="aborted", error="aborted")
-    yield make.finished(call, stop_reason="error", error="overloaded")
+    yield make.finished(call, "so far", stop_reason="interrupted")
+    yield make.finished(call, stop_reason="error", error="refused")
+    yield make.finished(call, stop_reason="error", error="busy", kind="overloaded")
     yield make.model_failed(call)
+    yield make.model_failed(call, "network")
 
 
 def _answers(effect: effects.CallHook) -> Iterator[Offer]:
@@ -160,6 +165,9 @@ def _answers(effect: effects.CallHook) -> Iterator[Offer]:
             yield answer((), next_turn=inputs.NextTurn(model="test/other"))
             context = ((0, 1), make.SHAPE)
             yield answer((make.user("edited"),), next_turn=inputs.NextTurn(context=context))
+        case "get_steering_messages" | "get_follow_up_messages":
+            yield answer()
+            yield answer((make.user("from a hook"),), shapes=(make.SHAPE,))
         case "should_stop_after_turn":
             yield answer()
             yield answer(stop=True)

@@ -88,7 +88,17 @@ def test_an_error_is_found_in_each_shape(value: Any, kind: str, message: str) ->
 
 
 @pytest.mark.parametrize(
-    "value", [{"choices": []}, {"choices": [], "error": None}, {"usage": {}}, {}, [], None, "error"]
+    "value",
+    [
+        {"choices": [], "message": "fine"},
+        {"choices": []},
+        {"choices": [], "error": None},
+        {"usage": {}},
+        {},
+        [],
+        None,
+        "error",
+    ],
 )
 def test_what_holds_no_error_has_none(value: Any) -> None:
     assert error_in(value) is None

@@ -166,6 +166,31 @@ def test_one_connection_serves_call_after_call() -> None:
     assert run(calls()).connections == 1
 
 
+def test_a_kept_connection_that_the_server_closes_is_replaced() -> None:
+    async def calls() -> tuple[list[str], Server]:
+        closed = Answer(status=0, end="reset")
+        async with Server(HELLO, closed, HELLO) as server:
+            server.release.set()
+            provider = provider_of(server)
+            texts = [(await outcome(provider)).text for _ in range(2)]
+            await provider.close()
+            return texts, server
+
+    texts, server = run(calls())
+    assert texts == ["Hello", "Hello"]
+    assert (server.connections, len(server.received)) == (2, 3)
+
+
+def test_a_call_over_a_new_connection_is_not_sent_twice() -> None:
+    async def sent() -> int:
+        async with Server(Answer(status=0, end="reset")) as server:
+            server.release.set()
+            await call(server)
+            return len(server.received)
+
+    assert run(sent()) == 1
+
+
 def test_many_calls_at_once() -> None:
     async def calls() -> list[str]:
         async with Server(HELLO, together=150) as server:
@@ -274,8 +299,8 @@ def test_a_stream_of_an_undeclared_type_is_read() -> None:
         (404, "invalid_request"),
         (413, "context_overflow"),
         (429, "rate_limit"),
-        (500, "unknown"),
-        (502, "unknown"),
+        (500, "overloaded"),
+        (502, "overloaded"),
         (503, "overloaded"),
         (504, "timeout"),
         (529, "overloaded"),
@@ -313,9 +338,43 @@ def test_an_error_body_that_breaks_off_is_told_as_far_as_it_came() -> None:
     assert (end.error_kind, end.error_message) == ("overloaded", "openai: HTTP 503: over")
 
 
-def test_the_time_to_wait_is_told() -> None:
-    answer = Answer([b"slow down"], status=429, headers={"Retry-After": "20"})
-    assert "(retry after: 20)" in (answered(answer).finish.error_message or "")
+class Endless(httpx.AsyncBaseTransport, httpx.AsyncByteStream):
+    """A network whose answer never ends."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(500, stream=self)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 1000
+            await asyncio.sleep(0)
+
+
+def test_an_endless_error_is_not_read_to_its_end() -> None:
+    end = run(outcome(OpenAIChat(api_key=KEY, transport=Endless()))).finish
+    assert end.error_kind == "overloaded"
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        ("20", 20.0),
+        ("1.5", 1.5),
+        ("-3", 0.0),
+        ("Mon, 01 Jan 2001 00:00:00 GMT", 0.0),
+        ("soon", None),
+        ("inf", None),
+        ("nan", None),
+    ],
+)
+def test_the_time_to_wait_is_handed_on(given: str, seconds: float | None) -> None:
+    answer = Answer([b"slow down"], status=429, headers={"Retry-After": given})
+    assert answered(answer).finish.retry_after == seconds
+
+
+def test_a_date_to_wait_for_is_handed_on_in_seconds() -> None:
+    answer = Answer(status=503, headers={"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"})
+    assert (answered(answer).finish.retry_after or 0) > 365 * 86400
 
 
 def test_a_redirect_is_not_followed_with_the_key() -> None:
@@ -552,7 +611,6 @@ def test_closing_the_provider_ends_calls_under_way() -> None:
         Answer([f"data: {KEY}\n\n".encode()]),
         Answer([finish(KEY)]),
         Answer(status=302, headers={"Location": f"http://elsewhere.example/?key={KEY}"}),
-        Answer([b"x"], status=429, headers={"Retry-After": KEY}),
     ],
 )
 def test_a_key_that_the_server_echoes_is_taken_out(answer: Answer) -> None:

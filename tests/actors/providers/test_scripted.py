@@ -141,7 +141,8 @@ def test_an_error_comes_behind_what_was_said() -> None:
 
 
 def test_an_error_may_be_given_by_its_kind_alone() -> None:
-    assert reply(Reply(error_kind="timeout")).finish.stop_reason == "error"
+    end = reply(Reply(error_kind="rate_limit", retry_after=2.5)).finish
+    assert (end.stop_reason, end.retry_after) == ("error", 2.5)
 
 
 def test_a_reply_that_is_not_streamed_comes_in_one() -> None:

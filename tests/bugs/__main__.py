@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
         help=f"make tests/bugs/corpus the same as this folder (../{SOURCE.parent.name}/"
         f"{SOURCE.name}), and run nothing",
     )
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     if given.refresh is not None:
         return _refresh(given.refresh)
     return _run(given.folder, given.kind, given.ids)

@@ -85,6 +85,10 @@ bugs: setup  ## inputs of the format of tests/bugs: CORPUS=DIR, KIND=loop for on
 	@test -d "$(CORPUS)" || { echo "usage: make bugs CORPUS=DIR [KIND=loop]" >&2; exit 2; }
 	$(BIN)/python -m tests.bugs "$(CORPUS)" --kind "$(KIND)"
 
+.PHONY: random
+random: setup  ## sessions driven by chance from several threads, for a minute or two; not a part of test
+	$(BIN)/pytest tests/random/random_sessions.py
+
 # --- Measure ---------------------------------------------------------------------------------------
 
 .PHONY: bench

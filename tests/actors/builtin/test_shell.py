@@ -11,8 +11,8 @@ import pytest
 import refold
 from refold import Options, ToolExecutionUpdate, ToolResultMessage
 from refold.actors.builtin import shell as module
+from tests.support.looking import in_time, tool_results
 from tests.support.models import MODEL, Model, call, calls
-from tests.support.sessions import in_time, tool_results
 
 
 class Ran:

@@ -19,7 +19,7 @@ from tests.random.model import MODEL, ChancyModel
 from tests.random.nesting import misfits
 from tests.random.tools import Hooks, tools
 from tests.random.users import Eager, Ledger, User
-from tests.support.sessions import in_time
+from tests.support.looking import in_time
 from tests.support.validity import faults
 
 SESSIONS = 4
